@@ -43,17 +43,22 @@ def check(
     directory: Path,
     plan: Plan,
     *,
+    baseline_record: Path | None = None,
     on_progress: Progress | None = None,
     online: bool = False,
     writable: Sequence[str] = (),
     redact: Callable[[str], str] | None = None,
 ) -> Check:
-    """Train both sides whole under each seed and compare where they end; completed runs in `directory` count when called again."""
+    """Train both sides whole under each seed and compare where they end; completed runs in `directory` count when called again.
+
+    `baseline_record` is a folder, shared by experiments, that keeps those of the baseline.
+    """
     starter = Starter(sandbox, None, Bounds(), on_progress, online, writable, redact, gather=plan.metric is not None)
     keys = {"baseline": reuse.key_of(sandbox, "baseline", baseline), "candidate": reuse.key_of(sandbox, "candidate", candidate)}
+    places = {"baseline": baseline_record or directory / "baseline", "candidate": directory / "candidate"}
     ends: list[tuple[float, float]] = []
     for number in range(plan.seeds):
-        found = _pair(starter, {"baseline": baseline, "candidate": candidate}, directory, keys, number, plan)
+        found = _pair(starter, {"baseline": baseline, "candidate": candidate}, places, keys, number, plan)
         if isinstance(found, Check):
             return found
         ends.append(found)
@@ -99,7 +104,7 @@ def applied(found: Fidelity, check: Check) -> Fidelity:
 
 
 def _pair(
-    starter: Starter, commands: dict[str, Command], directory: Path, keys: dict[str, str | None], number: int, plan: Plan
+    starter: Starter, commands: dict[str, Command], places: dict[str, Path], keys: dict[str, str | None], number: int, plan: Plan
 ) -> tuple[float, float] | Check:
     """Where both sides end under one seed; a check that says why there is no such figure."""
     started: dict[str, Attempt] = {}
@@ -107,12 +112,12 @@ def _pair(
     name = f"seed-{number}"
     try:
         for side, command in commands.items():
-            known = reuse.load(directory / side, keys[side], None, first=name).get(name)
+            known = reuse.load(places[side], keys[side], None, first=name).get(name)
             if known is not None and known.record.whole and (plan.metric is None or known.outputs is not None):
                 runs[side] = known
                 continue
             environment = {"TRAINFLASH_VARY": f"seed:{number}"}
-            started[side] = starter.start(name, side, command, directory / side, environment=environment, seed=SEED + number)  # type: ignore[arg-type]
+            started[side] = starter.start(name, side, command, places[side], environment=environment, seed=SEED + number)  # type: ignore[arg-type]
         if started:
             starter.reach(started.values(), None, plan.limit_s)
         for side, attempt in started.items():
@@ -122,7 +127,7 @@ def _pair(
                 why = f"was stopped after {seconds:.0f} s" if attempt.cut else "failed"
                 return Check("convergence", False if side == "candidate" and not attempt.cut else None, f"{side}, seed {number}: {why}")
             runs[side] = Run(record, seconds, attempt.log, attempt.outputs)
-            reuse.keep(directory / side, keys[side], None, {name: Kept(attempt.run_dir.name, True, seconds)}, first=name)
+            reuse.keep(places[side], keys[side], None, {name: Kept(attempt.run_dir.name, True, seconds)}, first=name)
     finally:
         for attempt in started.values():
             attempt.end()

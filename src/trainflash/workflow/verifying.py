@@ -262,7 +262,7 @@ def _fidelity(
         began = time.monotonic()
         plan = fidelity.convergence.Plan(seeds=demands.convergence, metric=metric)
         ends = fidelity.convergence.check(
-            box, baseline, candidate, place / "convergence", plan,
+            box, baseline, candidate, place / "convergence", plan, baseline_record=kept / "convergence",
             on_progress=session.on_progress, online=demands.online, writable=demands.writable, redact=redact.text,
         )  # fmt: skip
         found, beside_s = fidelity.convergence.applied(found, ends), time.monotonic() - began
