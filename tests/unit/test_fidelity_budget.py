@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from training_records import record, rounded, short
+from training_records import record, rounded, short, stream, update
 
 from trainflash.fidelity import trial
 from trainflash.fidelity.attempt import Bounds, OutOfTime, Starter
@@ -135,3 +135,23 @@ def test_only_what_an_agreement_would_mend_is_compared_as_if_it_were_given():
     assert presumed("order", "batch", agreed=frozenset({"order"})) == {"batch"}
     assert presumed("order", agreed=frozenset({"order"})) == set(), "it ends"
     assert presumed("order", "samples") == presumed("order", "failed") == presumed("order", verdict="inconclusive") == set()
+
+
+def within_an_epoch(code: str, updates: int = 9) -> Record:
+    """A program cut before, or after, the end of its first epoch, whose batches are made by `code` and draw from torch's stream."""
+    seen = [update(n, keys=tuple(f"s{n}-{k}" for k in range(4))) for n in range(1, updates + 1)]
+    return record(stream(seen, making=frozenset({code}), draws=frozenset({"torch"})), whole=False)
+
+
+def test_a_pair_that_tells_nothing_before_a_second_epoch_is_given_the_time_for_it():
+    made = trial._Trial(starter(Clock(), 600.0), COMMAND, COMMAND, Path(), Path(), None, None, 1e-3, frozenset(), None, None, False)
+
+    def wanted(seconds: float, ours: Record, theirs: Record) -> bool:
+        old = SimpleNamespace(seconds=seconds, due=lambda: True, record=ours)
+        return made._epoch_wanted(old, SimpleNamespace(failed=False, record=theirs))
+
+    cached, drawn = within_an_epoch("cached"), within_an_epoch("drawn")
+    assert made.starter.bounds.most_s == 60.0 and wanted(61.0, drawn, cached)
+    assert not wanted(121.0, drawn, cached), "the rest is for what follows"
+    assert not wanted(61.0, drawn, drawn), "batches are made as before"
+    assert not wanted(61.0, within_an_epoch("drawn", 21), within_an_epoch("cached", 21)), "a second epoch was seen"

@@ -21,6 +21,7 @@ _CHECK_PART = 0.5  # of a budget; the rest belongs to the timing
 # Runs one after the other, each as long as the first pair, that most checks take: the pair, the baseline again and nudged, two more pairs
 # of it for what changes in kind, and one more of either side: a restart, or the changed lines.
 _PASSES = 5.0
+_EPOCH_PART = 0.4  # of the check, for a pair that tells nothing before a second epoch: the same again is left where it rounds
 _EARLY = 0.7  # of the time to the first update, which both sides need at once, surely goes by in a timed start too
 
 Progress = Callable[[str, int, int], None]
@@ -60,7 +61,7 @@ class Bounds:
         return cls(
             whole_s=_within(15.0, 0.8 * pair_s, 45.0),
             most_s=_within(20.0, pair_s, max(75.0, total_s / 12)),
-            longest_s=pair_s,
+            longest_s=_EPOCH_PART * total_s,
             total_s=total_s,
             budget_s=budget_s,
             starts=starts,
