@@ -203,6 +203,7 @@ def test_launches_without_kernels_are_explained():
     calls = [call("cudaLaunchKernel", n * 10, 5, n + 1) for n in range(100)]
     captured = summarize(profile(trace([*calls, call("cudaStreamBeginCapture", 0, 1), *launched("fill", 2000, 2010, 5, 900)])))
     assert any("captured into a graph" in each for each in captured.trace_overview.quality_warnings)
+    assert [each.candidate_id for each in captured.optimization_candidates] == ["capture"]
     lost = summarize(profile(trace([*calls, host("aten::add", 0, 900)])))
     assert any("recorded calls, but not what ran" in each for each in lost.trace_overview.quality_warnings)
 
@@ -264,3 +265,13 @@ def test_pinning_is_advised_as_a_setting_only_where_there_is_a_loader():
     assert run() == ()
     loading = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
     assert run(host(loading, 1, 5)) == ("pin_memory",)
+
+
+def test_what_lies_before_the_first_work_of_a_device_is_start_up():
+    """Two devices of one process: the second begins 30 ms later, and never again waits so."""
+    first = [launched("gemm", n * 1000, n * 1000 + 10, 980, n + 1) for n in range(50)]
+    second = [launched("gemm", n * 1000 + 5, n * 1000 + 15, 980, n + 101, stream="9") for n in range(30, 50)]
+    events = flat(*first, *second)
+    events = [type(e)(**{**vars(e), "place": ("1", "9")}) if e.place == ("0", "9") else e for e in events]
+    summary = summarize(profile(trace(events)))
+    assert len(summary.devices) == 2 and causes(summary)["startup"] == pytest.approx(30_000, rel=0.01)

@@ -70,6 +70,7 @@ class TraceOverview:
     world_size: int | None  # ranks that the job had; None: not recorded
     suspected_truncation: bool
     quality_warnings: tuple[str, ...]
+    captured_launches: int = 0  # into a graph, rather than run; 0 where most launches ran
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from trainflash.profile.analysis import (
 )
 from trainflash.profile.analysis.across import Member
 from trainflash.profile.analysis.collectives import collectives_of
+from trainflash.profile.analysis.intervals import common
 from trainflash.profile.analysis.provenance import missing, overview, provenance, run_metadata
 from trainflash.profile.analysis.regions import Regions
 from trainflash.profile.analysis.source_sites import source_sites
@@ -75,7 +76,7 @@ def summarize(profile: Profile, options: Options | None = None, *, generated_at_
     device_rows, host_rows = ops.device_rows(numbered), ops.host_rows(numbered)
     before, contexts = gaps.gaps(each_device, why, [made[member.number] for member, _ in devices], MOST_GAPS)
     has_device = any(len(timeline.rank.device) for timeline in timelines)
-    loading = sum(each["data_loading"].total for each in why) if on_devices else None
+    loading = sum(common(timeline.idle, timeline.threads.loading).total for timeline in each_device) if on_devices else None
     summary = ProfileSummary(
         digest="",
         generated_at_utc=generated_at_utc,

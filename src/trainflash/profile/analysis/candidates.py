@@ -89,6 +89,8 @@ class _Case:
 def candidates(summary: ProfileSummary, limits: Thresholds = DEFAULT) -> tuple[OptimizationCandidate, ...]:
     """All candidates, the one with the largest share first. Where most of the window is start-up, nothing else can be told from it."""
     case = _Case(summary, limits)
+    if summary.trace_overview.captured_launches:
+        return (_capturing(summary),)
     setting_up = list(_startup(case))
     if setting_up and case.startup_us > case.window_us:
         return tuple(setting_up)
@@ -104,6 +106,14 @@ def _worth(candidate: OptimizationCandidate, limits: Thresholds) -> float:
     usual = {"precision": limits.half_saving, "attention": limits.attention_saving, "optimizer": limits.optimizer_saving}
     most = 1 - 1 / candidate.ceiling_speedup if candidate.ceiling_speedup else share
     return min(share * usual.get(candidate.candidate_id, 1.0), most)
+
+
+def _capturing(summary: ProfileSummary) -> OptimizationCandidate:
+    return _candidate(
+        "capture", "A graph is captured here, not run",
+        "Launches are written into a graph and run no kernel: how busy a device is cannot be told from this.", "startup", (), None,
+        ["profile the replays of the graph"], [Evidence("launches that were captured", summary.trace_overview.captured_launches)],
+    )  # fmt: skip
 
 
 def _startup(case: _Case) -> Iterator[OptimizationCandidate]:

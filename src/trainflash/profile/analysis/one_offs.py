@@ -4,10 +4,11 @@ An idle stretch of a millisecond or more is a one-off where
 
 * it is as long as all else is short: at least a twentieth of the window, and no other stretch is a quarter as long;
 * the work behind it is the first of its kernel, and later work of the same kernel waits a tenth as long at most: a first use;
+* it lies before the first work that the device does at all;
 * most of it is one call that launches or allocates, or one operator that does only that: microseconds, unless it loads what it needs.
 
-The second holds where the recorded steps may be the program's first ones, the third there or where it is rare. A single step that others
-went before says nothing of what is rare, so that the first does not hold there.
+The second and third hold where the recorded steps may be the program's first ones, the fourth there or where it is rare. A single step
+that others went before says nothing of what is rare, so that the first does not hold there.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def one_offs(timeline: Timeline, steps: RankSteps, limits: Thresholds = DEFAULT)
     if not warm or len(steps) > 1:
         found |= _alone(length, timeline, limits)
     if not warm:
-        found |= _first_use(timeline, length, limits)
+        found |= _first_use(timeline, length, limits) | (gaps.end <= device.start[0])
     one_call = _one_call(timeline, gaps, limits) & long
     if not warm or one_call.sum() <= max(1, len(steps) // 3):  # in each step it is no one-off, but memory that is given back and taken
         found |= one_call

@@ -45,6 +45,7 @@ def overview(profile: Profile, ranks: Sequence[Rank], world_size: int | None, of
         num_ranks=len(profile.traces),
         world_size=world_size,
         suspected_truncation=any(quality.truncated or quality.event_cap is not None or bool(quality.dropped) for quality in qualities),
+        captured_launches=sum(lost for lost, _, captured in map(_lost, ranks) if captured),
         quality_warnings=(*_warnings(profile, ranks, world_size), *of_steps),
     )
 
@@ -92,18 +93,23 @@ def _warnings(profile: Profile, ranks: Sequence[Rank], world_size: int | None):
         yield f"{len(profile.traces)} of {world_size} ranks are here: {so}"
 
 
-def _launched_in_vain(rank: Rank):
-    """Why there are launches whose kernels are missing."""
+def _lost(rank: Rank) -> tuple[int, int, bool]:
+    """(launches whose kernels are missing, all launches, whether a graph was captured); nothing lost where most kernels are there."""
     calls = rank.rows(*CALLS)
     launches = calls[rank.named(calls, words.is_launch)]
-    seen = int(np.isin(launches, rank.device.launch).sum())
-    if len(launches) < MOST_LOST or seen * 2 > len(launches):
-        return
-    lost = f"{len(launches) - seen:,} of {len(launches):,} launches"
-    if rank.named(calls, words.is_capture).any():
-        yield f"{lost} ran no kernel: they were captured into a graph, which is no run of it"
-    else:
-        yield f"{lost} have no kernel in the trace: the profiler recorded calls, but not what ran"
+    lost = len(launches) - int(np.isin(launches, rank.device.launch).sum())
+    if len(launches) < MOST_LOST or lost * 2 <= len(launches):
+        return 0, len(launches), False
+    return lost, len(launches), bool(rank.named(calls, words.is_capture).any())
+
+
+def _launched_in_vain(rank: Rank):
+    """Why there are launches whose kernels are missing."""
+    lost, launches, captured = _lost(rank)
+    if lost and captured:
+        yield f"{lost:,} of {launches:,} launches ran no kernel: they were captured into a graph, which is no run of it"
+    elif lost:
+        yield f"{lost:,} of {launches:,} launches have no kernel in the trace: the profiler recorded calls, but not what ran"
 
 
 def missing(profile: Profile) -> str:
