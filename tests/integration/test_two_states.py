@@ -90,12 +90,8 @@ def measured(monkeypatch):
         write_document(directory / "runs.json", runs)
         return runs, FASTER
 
-    def check(box, baseline, candidate, place, **options):
-        place.mkdir(parents=True)
-        return SAME
-
-    monkeypatch.setattr(verifying.fidelity, "check", check)
     monkeypatch.setattr(verifying.bench, "compare", compare)
+    monkeypatch.setattr(verifying.fidelity, "check", lambda *_, **__: SAME)
     return seen
 
 
@@ -263,10 +259,15 @@ def test_nothing_of_the_owners_is_touched_and_no_hook_runs(owner, measured, caps
     assert answer["machine"]["torch"] == "2.13.0"
     assert owner.state() == before
     assert not (owner.root.parent / "hook-ran").exists()
-    assert main(["verify", "--baseline", "main", "--candidate", "feature", "--", "python", "train.py"]) == 0
+    comment = owner.root.parent / "comment.md"
+    asked = ["verify", "--baseline", "main", "--candidate", "feature", "--summary"]
+    assert main([*asked, str(comment), "--", "python", "train.py"]) == 0
     shown = capsys.readouterr()
+    assert comment.read_text().startswith("<!-- trainflash verify -->") and "`python train.py`" in comment.read_text()
     assert f"feature ({owner.fast[:7]})" in shown.out
     assert measured[1]["directory"] == measured[0]["directory"], "it goes on from the starts that are there"
+    assert main([*asked, str(owner.root), "--", "python", "train.py"]) == 2
+    assert "is no place for a file" in capsys.readouterr().err and len(measured) == 2, "before anything runs"
 
 
 def test_edits_of_what_commits_hold_say_nothing_about_commits(owner, measured, capsys, monkeypatch):

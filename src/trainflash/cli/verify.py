@@ -121,7 +121,7 @@ def verify(
     with output.progress() as progress:
         found = verifications.session_for(Path.cwd(), sandbox, asked, progress)
         with found.locked():
-            verified, over = verifications.verify(found, asked, command, demands, output.say, bundle)
+            verified, over = verifications.verify(found, asked, command, demands, output.say, bundle, summary)
         progress.finish()
     if summary is not None:
         write(summary, report.verified.markdown(verified, over))

@@ -31,17 +31,23 @@ def session_for(project: Path, sandbox: Path | None, asked: Asked, on_progress: 
 
 
 def verify(
-    session: Session, asked: Asked, command: Command | None, demands: Demands, say: Say = _nothing, bundle: Path | None = None
+    session: Session,
+    asked: Asked,
+    command: Command | None,
+    demands: Demands,
+    say: Say = _nothing,
+    bundle: Path | None = None,
+    summary: Path | None = None,
 ) -> tuple[Verified, Carried | None]:
     """Judge what is asked about. `command` None: an experiment's own. The sandbox must be locked.
 
-    `say`: what it will cost, beforehand. `bundle`: where the verdict goes as one file. The second answer is that of a bundle that is
-    carried here. Raises `UsageError` before anything runs for names that nobody knows, a budget too small for one pair of starts, and a
-    change that cannot be bundled.
+    `say`: what it will cost, beforehand. `bundle`: where the verdict goes as one file; `summary`: where the caller will tell it. The
+    second answer is that of a bundle that is carried here. Raises `UsageError` before anything runs for names that nobody knows, places
+    that cannot be written, a budget too small for one pair of starts, and a change that cannot be bundled.
     """
     verifying.require_budget(demands)
-    if bundle is not None:
-        check_place(bundle)
+    for place in filter(None, (bundle, summary)):
+        check_place(place)
     try:
         brought = contents.opened(asked.carried) if asked.carried is not None else None
         if brought is not None:
