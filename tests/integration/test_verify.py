@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from training_records import write
 
 from trainflash import bench, sandbox
 from trainflash.errors import ProgramFailed
@@ -230,16 +230,7 @@ def test_what_the_timing_found_stands_in_the_verdict(found, asked):
 
 
 def recorded(folder: Path, name: str, samples: int, optimizers: int = 1, kind: str = "SGD") -> None:
-    path = folder / name
-    path.mkdir(parents=True)
-    update = {
-        "k": "update", "class": kind, "losses": ["0x1.0p+0"], "loss_types": [], "forwards": 1, "samples": samples, "rows": None,
-        "multiset": "", "order": "", "targets": None, "shapes": [], "moments": [], "modes": [], "autocast": [], "settings": [],
-        "grad_norm": None, "grads": None, "grad_elements": None, "logs": 0, "epoch": 0, "batches": [],
-    }  # fmt: skip
-    lines = [{"k": "start", "schema": "training-record.v1", "rank": 0, "world_size": 1, "start_ns": 1}]
-    lines += [{**update, "n": n + 1, "optimizer": n % optimizers} for n in range(6)]
-    (path / "training-1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write(folder / name, samples, optimizers=optimizers, kind=kind)
 
 
 def test_a_changed_batch_is_compared_by_its_samples(tmp_path):

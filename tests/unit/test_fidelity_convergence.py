@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from training_records import write
 
 from trainflash.fidelity import convergence
 from trainflash.fidelity.record import read
 from trainflash.schema import Command
 
 COMMAND = Command(("python", "train.py"))
-
-
-def trained(run_dir: Path, loss: float) -> None:
-    """The record of a program that ended after six updates."""
-    run_dir.mkdir(parents=True)
-    update = {
-        "k": "update", "class": "SGD", "optimizer": 0, "losses": [loss.hex()], "loss_types": [], "forwards": 1, "samples": 4, "rows": None,
-        "multiset": "", "order": "", "targets": None, "shapes": [], "moments": [], "modes": [], "autocast": [], "settings": [],
-        "grad_norm": None, "grads": None, "grad_elements": None, "logs": 0, "epoch": 0, "batches": [],
-    }  # fmt: skip
-    lines = [{"k": "start", "schema": "training-record.v1", "rank": 0, "world_size": 1, "start_ns": 1}]
-    lines += [{**update, "n": n} for n in range(1, 7)] + [{"k": "end", "swallowed": {}}]
-    (run_dir / "training-1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.fixture
@@ -36,7 +22,7 @@ def started(monkeypatch):
     def start(self, name, side, command, directory, **_):
         seen.append((side, name))
         run_dir = directory / name
-        trained(run_dir, 0.5 + 0.01 * int(name[-1]))
+        write(run_dir, 4, loss=0.5 + 0.01 * int(name[-1]))
         record = read(run_dir, whole=True)
         return SimpleNamespace(
             run_dir=run_dir, record=record, seconds=1.0, log=run_dir / "output.log", outputs=None, cut=False, end=lambda: None

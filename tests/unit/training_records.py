@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 from trainflash.fidelity.record import Record, Stream, Update
 
@@ -130,3 +132,16 @@ def clipped(bound: float | None) -> Record:
 def rounded(delta: float, shift: float) -> Record:
     updates = [update(n, losses=(1.0 / n + (delta if n > 1 else 0.0),)) for n in range(1, 31)]
     return record(stream(updates, weights=tuple(weights(n, shift) for n in (1, 2, 5, 10, 20, 30))))
+
+
+def write(run_dir: Path, samples: int, *, optimizers: int = 1, kind: str = "SGD", loss: float = 1.0) -> None:
+    """The record of a program that ended after six updates, as the recorder writes it."""
+    run_dir.mkdir(parents=True)
+    plain = {
+        "k": "update", "class": kind, "losses": [loss.hex()], "loss_types": [], "forwards": 1, "samples": samples, "rows": None,
+        "multiset": "", "order": "", "targets": None, "shapes": [], "moments": [], "modes": [], "autocast": [], "settings": [],
+        "grad_norm": None, "grads": None, "grad_elements": None, "logs": 0, "epoch": 0, "batches": [],
+    }  # fmt: skip
+    lines = [{"k": "start", "schema": "training-record.v1", "rank": 0, "world_size": 1, "start_ns": 1}]
+    lines += [{**plain, "n": n + 1, "optimizer": n % optimizers} for n in range(6)] + [{"k": "end", "swallowed": {}}]
+    (run_dir / "training-1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
