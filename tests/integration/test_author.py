@@ -305,6 +305,43 @@ def test_where_nothing_protects_the_project_no_author_is_started(box, tmp_path, 
         answer(box, tmp_path, FASTER)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_an_ordinary_user_gets_a_room_too(box, tmp_path):
+    """Nobody's own sandbox; Python is the machine's, because that of these tests may lie where he cannot read."""
+    kept = tmp_path / "home" / ".claude"
+    kept.mkdir()
+    one = script(
+        tmp_path, f'id -u; echo renewed > "$HOME/.claude/login"; echo bad > "$HOME/left"; cat {box.directory}/sandbox.json; {FASTER}'
+    )
+    code = f"""
+import codecs, os, sys
+from pathlib import Path
+from trainflash import author, sandbox
+codecs.lookup("ascii")  # loaded while its folder can still be read
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+sys.executable, os.environ["PATH"] = "/usr/bin/python3", "/usr/bin:/bin"
+box = sandbox.load(Path({box.directory!r}))
+task = author.Task("# Faster", "{{}}", ("train.py",))
+one, record = author.named({str(tmp_path / "assistant")!r}), Path({str(tmp_path / "record")!r})
+given = author.write(box, one, task, record, author.Limits(minutes=1.0))
+print(given.outcome, "rows * 2" in given.diff, os.listdir(Path(box.directory, "layers")))
+"""
+    assert one.argv
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    closed = [parent for parent in tmp_path.parents if not parent.stat().st_mode & 0o001]
+    for parent in closed:
+        parent.chmod(parent.stat().st_mode | 0o001)
+    try:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+    finally:
+        for parent in closed:
+            parent.chmod(parent.stat().st_mode & ~0o001)
+    assert done.stdout.split("\n")[0] == "patch True []", done.stderr
+    printed = (tmp_path / "record" / "output.log").read_text()
+    assert printed.startswith("65534") and (kept / "login").exists() and not (tmp_path / "home" / "left").exists()
+
+
 def in_hand(box, tmp_path, act, minutes=1.0):
     """An answer by hand: `act` gets the folder once the task lies there."""
     said = []

@@ -66,10 +66,10 @@ def test_a_patch_that_trains_something_else_is_refused_and_the_second_one_is_kep
     script.write_text(AUTHOR)
     writer = shlex.join([sys.executable, str(script)])
     before = (slow.project / "train.py").read_text()
-    ran = slow.trainflash(
-        "tune", ".", "--budget", "300s", "--author", writer, "--author-attempts", "2", "--json", "--", sys.executable, "train.py"
-    )
+    words = ("tune", ".", "--budget", "420s", "--author", writer, "--author-attempts", "2", "--json", "--", sys.executable, "train.py")
+    ran = slow.trainflash(*words, timeout=1500)
     told = json.loads(ran.out)
+    assert "error" not in told, (told, ran.err)
     mine = [each for each in told["experiments"] if each["knob"] == "author"]
     assert [each["decision"] for each in mine] == ["rejected", "accepted"], (told["experiments"], ran.err)
     assert "changed" in mine[0]["verdict"]["fidelity"]["verdict"] and mine[1]["verdict"]["speedup"]["mean"] > 2

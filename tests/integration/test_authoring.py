@@ -79,15 +79,15 @@ def test_settings_first_then_the_author_and_what_it_wrote_is_judged_and_kept(fou
     assert came_to.combined.verdict == "accept"
 
 
+def asked_twice(found, tmp_path):
+    """A search whose author first answers cache = 7, and cache = 1 once it is told of the refusal; with the brief that told it."""
+    text = f"if grep -q 'last answer was refused' \"$1\"; then {setting('cache', 1)}; else {setting('cache', 7)}; fi"
+    came_to = search(found, script(tmp_path, text), limits=author.Limits(minutes=1.0, attempts=2))
+    return came_to, (found.directory / "authors" / "2" / "BRIEF.md").read_text()
+
+
 def test_a_refusal_goes_back_once_with_its_reason_and_the_diff(found, stage, no_knobs, tmp_path):
-    shared = Path(f"/dev/shm/second-{tmp_path.name}.md")
-    second = f'cp "$1" {shared}; {setting("cache", 1)}'
-    text = f"if grep -q 'last answer was refused' \"$1\"; then {second}; else {setting('cache', 7)}; fi"
-    try:
-        came_to = search(found, script(tmp_path, text), limits=author.Limits(minutes=1.0, attempts=2))
-        told = shared.read_text()
-    finally:
-        shared.unlink(missing_ok=True)
+    came_to, told = asked_twice(found, tmp_path)
     assert [(one.knob, one.decision) for one in came_to.experiments] == [("author", "rejected"), ("author", "accepted")]
     assert "## Your last answer was refused\n\nspeed: not faster by 4 % or more" in told
     assert "+cache = 7" in told and "It was taken back" in told
@@ -210,7 +210,7 @@ def test_without_an_author_nothing_of_it_is_said(found, stage):
 def test_a_part_of_the_budget_is_kept_for_what_the_author_writes(found, stage, tmp_path):
     loop = searching._Loop(found, COMMAND, Demands(budget_s=1000.0), 1000.0, lambda: 0.0, script(tmp_path, "true"), author.Limits())
     loop.reserved_s = searching.AUTHOR_PART * 1000.0
-    assert loop._share(several=False).budget_s == pytest.approx(700.0)
+    assert loop._share(several=False).budget_s == pytest.approx((1 - searching.AUTHOR_PART) * 1000.0)
 
 
 def test_the_brief_of_the_largest_open_cost_is_the_one_that_authors_get(found, stage, no_knobs):
@@ -251,14 +251,7 @@ def test_a_patch_that_needs_an_agreement_goes_back_with_that_reason(found, stage
 
     monkeypatch.setattr("trainflash.workflow.verifying.fidelity.check", check)
     stage.pays.add(("cache", "7"))
-    shared = Path(f"/dev/shm/agreed-{tmp_path.name}.md")
-    second = f'cp "$1" {shared}; {setting("cache", 1)}'
-    text = f"if grep -q 'last answer was refused' \"$1\"; then {second}; else {setting('cache', 7)}; fi"
-    try:
-        came_to = search(found, script(tmp_path, text), limits=author.Limits(minutes=1.0, attempts=2))
-        told = shared.read_text()
-    finally:
-        shared.unlink(missing_ok=True)
+    came_to, told = asked_twice(found, tmp_path)
     assert [one.decision for one in came_to.experiments] == ["needs_agreement", "accepted"]
     refusal = told.split("## Your last answer was refused")[1].split("```")[0]
     assert "agree" in refusal and "order" in refusal

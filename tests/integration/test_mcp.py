@@ -212,6 +212,8 @@ def test_a_diagnosis_over_the_protocol_is_the_command_lines(tmp_path, env, user)
     assert whole == told
     plan = wire.tool("optimize_plan", command=[sys.executable, "train.py"])
     assert plan["schema"] == "optimize_plan.v1" and plan["candidates"], plan
+    brief = wire.tool("optimize_brief", command=[sys.executable, "train.py"])
+    assert brief["schema"] == "optimize_brief.v1" and brief["code"] and brief["markdown"].startswith("# Make this training faster"), brief
     summary = wire.tool("profile_summarize", run=asked["run"])
     assert summary["status"] == "ok", summary
     assert wire.tool("profile_query", summary=summary["output"], question="What should we try next?")["status"] == "ok"

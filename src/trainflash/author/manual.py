@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from trainflash import git_runner, view
+from trainflash import git_runner, redact, view
 from trainflash.author.answers import Answer, Task, judged
 from trainflash.author.commands import Author
 from trainflash.errors import UsageError
@@ -35,7 +35,7 @@ def wait(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Answer:
-    """Write the task, say where it lies, and wait for an answer. The folder stays as it is. Raises `UsageError` where it cannot be made."""
+    """Write the task, say where it lies, and wait for an answer. Raises `UsageError` where the folder cannot be made."""
     place = Path(author.folder or record).absolute()
     copy = place / COPY
     try:
@@ -45,9 +45,29 @@ def wait(
         shutil.rmtree(copy, ignore_errors=True)
         before = view.copied(sandbox, copy)
         for name, text in task.as_files().items():
-            (place / name).write_text(text + _HOW * (name == "BRIEF.md"), encoding="utf-8", errors="surrogateescape")
+            told = redact.text(text) + _HOW * (name == "BRIEF.md")
+            (place / name).write_text(told, encoding="utf-8", errors="surrogateescape")
     except OSError as bad:
         raise UsageError(f"{bad.filename}: {bad.strerror}", "name another folder: --author manual:FOLDER") from None
+    try:
+        return _answered(sandbox, place, before, task, minutes, on_wait, say, clock, sleep)
+    finally:
+        if not author.folder:  # in the sandbox: the patch is kept, and the copy is a copy
+            shutil.rmtree(copy, ignore_errors=True)
+
+
+def _answered(
+    sandbox: Sandbox,
+    place: Path,
+    before: Mapping[str, tuple[int, int]],
+    task: Task,
+    minutes: float,
+    on_wait: Callable[[float], None],
+    say: Callable[[str], None],
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> Answer:
+    copy = place / COPY
     say(f"the task is in {place}: read BRIEF.md there; at most {minutes:g} min")
     began = clock()
     while not ((place / PATCH).is_file() or (place / DONE).exists()):

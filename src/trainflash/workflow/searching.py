@@ -46,7 +46,7 @@ TOGETHER_MARGIN = 1.2  # what the verdict on all together may cost beyond the de
 # inside the noise must not eat the time of the others. Where it buys less, half a verdict on each would be none on any.
 MOST_OF_THE_REST = 0.6
 # Of the budget, for judging what an author writes: without it the search before it would use all of it, however little it still finds.
-AUTHOR_PART = 0.3
+AUTHOR_PART = 0.4
 FAILURES_IN_A_ROW = 2  # the owner's own program failed so often: no experiment can tell anything
 
 
@@ -261,7 +261,7 @@ class _Loop:
         """Where settings and transforms are at their end: one more attempt of the author, and its patch judged; False: there is none."""
         if self.writing is None or self.plan is None or diagnosis.abstained or self.failures or ending == "healthy":
             return False
-        if self._left() - self._kept_back() < ordering.price(self.session).least_s:
+        if self._left() - self._kept_back() < min(ordering.price(self.session).least_s, AUTHOR_PART * self.budget_s):
             self.writing.ended = self.writing.ended or f"the budget of {self.budget_s:.0f} s leaves no time to judge what an author writes"
             return False
         began = self.clock()
