@@ -2,7 +2,8 @@
 
 `catalogue.json` has no trace, only where each comes from (repository/path), its sha256 and the reading: which findings may stand first,
 the share of the window that they may take, why, and which findings nobody should be told. DIR holds the files at `source`, `+` between
-owner and repository; what is missing or another file is said and left out. `facts.py` computes the numbers that are compared.
+owner and repository (`seeds/`: the traces that the tests read); what is missing or another file is said and left out. `facts.py` computes
+the numbers that are compared.
 
 First cause: the finding that stands first (`none`: nothing is advised) is one of the reading's, and its share lies in the reading's.
 Laughable: any advice under a finding that the reading rules out. Ceilings: none below 1 ÷ (1 - share), where the whole share may go.
