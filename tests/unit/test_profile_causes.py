@@ -275,3 +275,15 @@ def test_what_lies_before_the_first_work_of_a_device_is_start_up():
     events = [type(e)(**{**vars(e), "place": ("1", "9")}) if e.place == ("0", "9") else e for e in events]
     summary = summarize(profile(trace(events)))
     assert len(summary.devices) == 2 and causes(summary)["startup"] == pytest.approx(30_000, rel=0.01)
+
+
+@pytest.mark.parametrize("stacks", [True, False])
+def test_stacks_are_not_asked_for_where_the_trace_has_them(stacks):
+    events = [launched("gemm", at, at + 10, 4_000, at + 1) for at in range(0, 60_000, 10_000)]
+    frames = [host("torch/nn/modules/module.py(1779): _call_impl", at, 20, kind=Kind.PYTHON) for at in range(4_020, 60_000, 10_000)]
+    (found,) = [
+        each
+        for each in summarize(profile(trace(flat(*events, frames if stacks else [])))).optimization_candidates
+        if each.finding == "host_code"
+    ]
+    assert ("profile with stacks" in found.suggestions[0]) is not stacks

@@ -35,7 +35,8 @@ source_options = _all(
         "--trace-file",
         type=FILE,
         multiple=True,
-        help="JSON of Kineto, Chrome, Perfetto or rocprofv3, .gz too, a .pftrace, nsys' .sqlite, torch's memory snapshot; again for each rank, or a .tar.gz.",
+        help="JSON of Kineto, Chrome, Perfetto or rocprofv3, .gz too, a .pftrace, nsys' .sqlite, torch's memory snapshot; again for each "
+        "rank, or a .tar.gz.",
     ),
     click.option("--xplane-file", type=FILE, multiple=True, help="An *.xplane.pb; again for each host."),
     click.option("--xplane-output-dir", type=FILE, help="Keep the tables that the optional package xprof makes of it here."),

@@ -361,7 +361,7 @@ def _untraced(case: _Case) -> Iterator[OptimizationCandidate]:
     cause = case.cause("no_work")
     if not cause:
         return
-    stacks = bool(case.summary.source_sites)
+    stacks = bool(case.summary.source_sites) or bool(re.search(r"\.py\(\d+\)", case.names()))
     yield _candidate(
         "untraced_host", "The device waits for code that the trace does not show",
         "For a millisecond or more at a time no operator and no call was recorded on the threads that drive the device.", "host_code", (),
