@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 PARALLEL ?= -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: bench-changing bench-sandbox bench-secrets bench-ranks bench-gate bench-what-if bench-profile bench-traces demo test test-full bench-real bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-judges bench-optimize bench-verdicts gpu-check lint instructions clean
+.PHONY: bench-changing bench-sandbox bench-secrets bench-ranks bench-gate bench-what-if bench-profile bench-profile-exact bench-traces demo test test-full bench-real bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-judges bench-optimize bench-verdicts gpu-check lint instructions clean
 
 demo: $(VENV)/.ready
 	$(BIN)/trainflash demo
@@ -70,6 +70,9 @@ bench-profile: $(VENV)/.ready  ## how fast traces are read and with how much mem
 
 bench-traces: $(VENV)/.ready  ## first cause and advice on public traces beside an expert's reading; TRACES="--base DIR --half open"
 	$(BIN)/python bench/traces/run.py $(TRACES)
+
+bench-profile-exact: $(VENV)/.ready  ## counts, sums, unions, spans and step times against a computation of its own; TRACES="FILE…"
+	$(BIN)/python bench/profile_exact.py $(TRACES)
 
 bench-sandbox: $(VENV)/.ready  ## `sandbox create` beside a plain `git worktree add`, 20,000 files; SANDBOX="--files 2000"
 	$(BIN)/python bench/sandbox.py $(SANDBOX)
