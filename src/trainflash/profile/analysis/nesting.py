@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from trainflash.profile.analysis.intervals import distinct
 
 SEGMENT_EVENTS = 1 << 15  # whose segments are held at once
+OWN_EVENTS = 1 << 16  # whose time is taken from their parents at once
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,23 @@ class Nest:
     track: np.ndarray
     parent: np.ndarray
     depth: np.ndarray
-    own_ns: np.ndarray  # duration without that of its children
 
     def __len__(self) -> int:
         return len(self.start)
 
+    @cached_property
+    def own_ns(self) -> np.ndarray:
+        """Duration of each event without that of its children."""
+        own = self.end - self.start
+        for first in range(0, len(own), OWN_EVENTS):  # blocks: what is held beside it stays small
+            inner = first + np.flatnonzero(self.parent[first : first + OWN_EVENTS] >= 0)
+            outer = self.parent[inner]
+            np.subtract.at(own, outer, np.maximum(np.minimum(self.end[inner], self.end[outer]) - self.start[inner], 0))
+        return np.maximum(own, 0, out=own)
+
     def clipped(self, window: tuple[int, int]) -> Nest:
         """The same nest of what lies within the window: an event outside of it is left without length."""
-        start, end = np.clip(self.start, *window), np.clip(self.end, *window)
-        return replace(self, start=start, end=end, own_ns=_own(start, end, self.parent))
+        return replace(self, start=np.clip(self.start, *window), end=np.clip(self.end, *window))
 
     def innermost(self, track: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Index of the innermost event that is open at each instant on each track, -1 where there is none."""
@@ -85,22 +95,15 @@ def nest(start: np.ndarray, duration: np.ndarray, track: np.ndarray) -> Nest:
     bounds = np.flatnonzero(np.diff(track, prepend=-1, append=-2)) if len(start) else np.empty(0, np.int64)
     for low, high in pairwise(bounds.tolist()):
         _nest_track(start, end, parent, depth, low, high)
-    return Nest(start, end, np.asarray(track), parent, depth, _own(start, end, parent))
-
-
-def _own(start: np.ndarray, end: np.ndarray, parent: np.ndarray) -> np.ndarray:
-    own = end - start
-    inner = np.flatnonzero(parent >= 0)
-    outer = parent[inner]
-    np.subtract.at(own, outer, np.maximum(np.minimum(end[inner], end[outer]) - start[inner], 0))
-    return np.maximum(own, 0)
+    return Nest(start, end, np.asarray(track), parent, depth)
 
 
 def _nest_track(start: np.ndarray, end: np.ndarray, parent: np.ndarray, depth: np.ndarray, low: int, high: int) -> None:
     begins = start[low:high]
     ends = np.maximum(end[low:high], begins + 1)  # an event without length still holds its own instant
     level = depth[low:high]
-    level[:] = np.arange(high - low) - np.searchsorted(np.sort(ends), begins, side="right")
+    level[:] = np.searchsorted(np.sort(ends), begins, side="right")
+    np.subtract(np.arange(high - low, dtype=np.int32), level, out=level)
     np.maximum(level, 0, out=level)
     order = np.argsort(level.astype(np.int16) if level.max() < 1 << 15 else level, kind="stable").astype(np.int32)  # short: no comparisons
     firsts = np.searchsorted(level[order], np.arange(int(level.max()) + 2))

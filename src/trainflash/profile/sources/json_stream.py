@@ -19,7 +19,7 @@ from trainflash.errors import UsageError
 from trainflash.profile.sources.json_faults import end_of_value, fault_place, last_match
 from trainflash.profile.sources.json_repair import repaired
 
-WINDOW = 4 << 20  # text decoded at once: 4 MiB hold some 15,000 events, whose objects stay below 20 MB
+WINDOW = 2 << 20  # text decoded at once: 2 MiB hold some 8,000 events, whose objects stay below 10 MB
 SMALLEST_WINDOW = 4 << 10
 LONGEST_EVENT = 32 << 20  # an event (or header) that is longer is left out, so that hostile text cannot fill the memory
 LONGEST_HEADER = 4 << 20  # a longer value beside the events is skipped, not kept

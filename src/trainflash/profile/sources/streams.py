@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-CHUNK = 4 << 20
+CHUNK = 2 << 20
 _GZIP = b"\x1f\x8b"
 _PACKED = 1 << 20  # bytes of gzip taken at once
 
