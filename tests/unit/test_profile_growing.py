@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from trainflash.profile import growing
-from trainflash.profile.growing import Growing
+from trainflash.profile.growing import Growing, GrowingRows
 
 TYPES = st.sampled_from([np.int8, np.int32, np.int64])
 BLOCKS = st.lists(TYPES.flatmap(lambda kind: arrays.arrays(kind, st.integers(0, 40), elements=st.integers(-100, 100))), max_size=12)
@@ -35,3 +35,15 @@ def test_the_whole_has_the_type_asked_for():
     column = Growing()
     column.append(np.arange(3, dtype=np.int64))
     assert column.joined(np.float64).dtype == np.float64
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=12))
+def test_rows_come_back_whether_they_were_a_run_or_a_few(blocks):
+    column, expected, first = GrowingRows(), [], 0
+    for count, few in blocks:
+        rows = np.arange(0, count, 2) if few else None
+        column.append(first, count, rows)
+        expected += (first + (np.arange(count) if rows is None else rows)).tolist()
+        first += count
+    found = column.joined()
+    assert found.tolist() == expected and found.dtype == np.int32 and column.joined().tolist() == []
