@@ -424,6 +424,13 @@ def test_a_preset_whose_program_is_not_there_says_how_to_get_it(monkeypatch, tmp
         author.named("acp:codex")
 
 
+def test_a_program_beside_the_caller_is_found_from_the_room_as_well(box, tmp_path, monkeypatch):
+    script(tmp_path, FASTER)
+    monkeypatch.chdir(tmp_path)
+    given = author.write(box, author.named("./assistant"), TASK, tmp_path / "record", LIMITS)
+    assert given.outcome == "patch"
+
+
 def test_words_behind_a_presets_name_are_flags_of_ones_own(monkeypatch, tmp_path):
     for name in ("claude", "acpx", "aider"):
         script(tmp_path, "true", name)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from search_stage import COMMAND, SAME, Stage, project, read
 
-from trainflash import author, report
+from trainflash import author, knobs, report
 from trainflash.errors import UsageError
 from trainflash.schema import Plan, read_document
 from trainflash.schema.authors import Attempt
@@ -171,6 +171,24 @@ def test_a_search_that_was_killed_keeps_the_answer_that_was_paid_for(found, stag
     finally:
         count.unlink(missing_ok=True)
     assert [(one.knob, one.decision) for one in came_to.experiments] == [("author", "accepted")]
+
+
+def test_an_experiment_that_was_killed_before_it_was_written_down_is_made_once(found, stage, no_knobs, tmp_path, monkeypatch):
+    writer = script(tmp_path, setting("cache", 7))
+    with monkeypatch.context() as patch:
+        patch.setattr(authoring.Writing, "tried", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            search(found, writer, limits=author.Limits(minutes=1.0, attempts=1))
+    came_to = search(found, writer, limits=author.Limits(minutes=1.0, attempts=1))
+    assert [(one.n, one.decision) for one in came_to.experiments] == [(1, "rejected")]
+    assert [each.experiment for each in came_to.attempts] == [1]
+
+
+def test_where_a_change_came_from_is_told_by_its_knob():
+    names = {type(edit).__name__ for knob in knobs.catalogue() for edit in knob.edits}
+    assert names >= ledger.TRANSFORMS, "each is a kind of edit that some knob makes"
+    told = {name: ledger.source_of(name) for name in ("author", "patch", "memoize_function", "pin_memory", "gone_since")}
+    assert list(told.values()) == ["author", "by hand", "transforms", "settings", "settings"]
 
 
 def test_an_attempt_that_was_cut_off_is_asked_again(found, stage, no_knobs, tmp_path, monkeypatch):

@@ -66,7 +66,8 @@ def named(text: str) -> Author:
         if not rest:
             raise UsageError("--author acp: needs the agent's name", "such as acp:codex; `acpx --help` lists them")
         preset = ACP
-    argv = (*preset.argv, *words[1:]) if preset else tuple(words)
+    own = os.path.abspath(words[0]) if os.sep in words[0] else words[0]  # it is started in another folder than this one
+    argv = (*preset.argv, *words[1:]) if preset else (own, *words[1:])
     if not _found(argv[0]):
         mend = preset.get if preset else f"check the command; presets are {', '.join(NAMES)}"
         raise UsageError(f"--author {words[0]}: there is no program {argv[0]}", mend)

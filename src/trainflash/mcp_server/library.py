@@ -48,14 +48,22 @@ def _explanations(server: MCPServer) -> None:
         _constant(json.dumps(known["knobs"], indent=1))
     )
 
+    server.resource("trainflash://patterns", name="Patterns", description="All patterns, one line each.", mime_type=JSON)(
+        _constant(json.dumps(known["patterns"], indent=1))
+    )
+
     def finding(name: str) -> str:
         return _explained(name)
 
     def knob(name: str) -> str:
         return _explained(name)
 
+    def pattern(name: str) -> str:
+        return _explained(name)
+
     server.resource("trainflash://findings/{name}", name="Finding", description="What a finding means.", mime_type=JSON)(finding)
     server.resource("trainflash://knobs/{name}", name="Knob", description="What a knob does and may change.", mime_type=JSON)(knob)
+    server.resource("trainflash://patterns/{name}", name="Pattern", description="A rewrite for a patch.", mime_type=JSON)(pattern)
 
 
 def _explained(name: str) -> str:

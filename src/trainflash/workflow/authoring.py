@@ -14,7 +14,7 @@ from pathlib import Path
 from trainflash import author
 from trainflash.schema import Candidate, Command, Diagnosis, Finding, LogEntry, Plan, read_document, write_document
 from trainflash.schema.authors import Attempt
-from trainflash.workflow import briefing
+from trainflash.workflow import briefing, choosing, optimizing
 from trainflash.workflow.session import Session, now_utc
 
 ATTEMPTS_AT_ONE_PLACE = 2
@@ -56,8 +56,11 @@ class Writing:
 
         Raises `UsageError` where nothing protects the project; Ctrl-C leaves the attempt without a document.
         """
-        if left := next((each for each in self.attempts() if self._unused(each)), None):
-            return left  # killed between the answer and its experiment
+        for each in self.attempts():
+            if self._unused(each):  # killed between the answer and its experiment, or what it was written down as
+                if (known := self._became(each)) is None:
+                    return each
+                self.tried(each, known)
         if not self.may_go_on():
             return None
         for finding in briefing.targets(self.session, diagnosis, self.command):
@@ -147,6 +150,12 @@ class Writing:
 
     def _unused(self, attempt: Attempt) -> bool:
         return attempt.outcome == "patch" and attempt.experiment is None and attempt.parent_commit == self.session.tip()
+
+    def _became(self, attempt: Attempt) -> int | None:
+        """The experiment that was made of an attempt's patch, where it was not written down."""
+        wanted = choosing.essence(self._diff(attempt), self.candidate(attempt))
+        mine = (one for one in self.session.experiments() if one.knob == KNOB and one.parent_commit == attempt.parent_commit)
+        return next((one.n for one in mine if choosing.essence(optimizing.diff_of(self.session, one), one) == wanted), None)
 
     def _why(self, attempt: Attempt) -> str:
         if attempt.experiment is None:

@@ -12,10 +12,7 @@ from trainflash.schema.authors import Attempt, Earned, Source
 
 BY_HAND = "patch"
 # Kinds of edits that change how the program works rather than what it is told: the others set, switch or take away.
-TRANSFORMS = frozenset({
-    "ModelStatement", "ForwardBlock", "SinglePrecision", "Memoize", "Decorate", "Seldom", "AskedFirst", "FrozenCall", "FusedAttention",
-    "PadToLongest", "Hoist", "Background",
-})  # fmt: skip
+TRANSFORMS = frozenset({"ModelStatement", "ForwardBlock", "Memoize", "Seldom", "AskedFirst", "PadToLongest", "Hoist"})
 
 
 def source_of(knob: str) -> Source:
