@@ -1,6 +1,7 @@
 """What to try next, from a summary alone: each candidate names the same finding and the same knobs that `trainflash diagnose` would.
 
-Rules are functions of one signature in one literal tuple. A rule whose figures are missing says nothing.
+Rules are functions of one signature in one literal tuple. A rule whose figures are missing says nothing. They stand in one file, long as it
+is, because what one rule names the next must not name again: they are read together.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ An idle stretch of a millisecond or more is a one-off where
 
 * it is as long as all else is short: at least a twentieth of the window, and no other stretch is a quarter as long;
 * the work behind it is the first of its kernel, and later work of the same kernel waits a tenth as long at most: a first use;
-* it lies before the first work that the device does at all;
+* it lies before the first work that the device does at all, and no other stretch is a quarter as long;
 * most of it is one call that launches or allocates, or one operator that does only that: microseconds, unless it loads what it needs.
 
 The second and third hold where the recorded steps may be the program's first ones, the fourth there or where it is rare. A single step
@@ -41,7 +41,7 @@ def one_offs(timeline: Timeline, steps: RankSteps, limits: Thresholds = DEFAULT)
     if not warm or len(steps) > 1:
         found |= _alone(length, timeline, limits)
     if not warm:
-        found |= _first_use(timeline, length, limits) | (gaps.end <= device.start[0])
+        found |= _first_use(timeline, length, limits) | ((gaps.end <= device.start[0]) & _longest(length, limits))
     one_call = _one_call(timeline, gaps, limits) & long
     if not warm or one_call.sum() <= max(1, len(steps) // 3):  # in each step it is no one-off, but memory that is given back and taken
         found |= one_call
@@ -52,9 +52,14 @@ def one_offs(timeline: Timeline, steps: RankSteps, limits: Thresholds = DEFAULT)
 def _alone(length: np.ndarray, timeline: Timeline, limits: Thresholds) -> np.ndarray:
     if len(timeline.inside.at) < limits.usual_from:
         return np.zeros(len(length), bool)
+    return (length >= limits.one_off_share * timeline.whole.total) & _longest(length, limits)
+
+
+def _longest(length: np.ndarray, limits: Thresholds) -> np.ndarray:
+    """Which stretch no other one comes near."""
     order = np.sort(length)
     next_longest = np.where(length == order[-1], order[-2] if len(order) > 1 else 0, order[-1])
-    return (length >= limits.one_off_share * timeline.whole.total) & (length * limits.one_off_like > next_longest)
+    return length * limits.one_off_like > next_longest
 
 
 def _first_use(timeline: Timeline, length: np.ndarray, limits: Thresholds) -> np.ndarray:
