@@ -168,9 +168,9 @@ for epoch in range({passes}):
 @pytest.mark.parametrize(
     ("passes", "values"),
     [
-        ("PASSES", ["40", "10"]),
-        ("1, PASSES + 1", ["40", "10"]),
-        ("3, PASSES", ["37", "10"]),
+        ("PASSES", ["20", "10"]),
+        ("1, PASSES + 1", ["20", "10"]),
+        ("3, PASSES", ["19", "10"]),
         ("int(sys.argv[1])", ["50", "100", "10"]),
     ],
 )
@@ -195,8 +195,8 @@ def test_the_last_checkpoint_of_a_run_is_kept(tmp_path):
     made = program(tmp_path, train_py=SHOWN.format(passes="PASSES"))
     found = finding("checkpoint", made.line("train.py", "    keep(losses)"), ["every_nth"])
     tests = {each.value: added(each)[0].strip() for each in made.plan(summary(), found)[0] if each.knob == "every_nth"}
-    assert tests == {"40": "if (epoch + 1) % 40 == 0:", "10": "if (epoch + 1) % 10 == 0:"}
-    made = program(tmp_path / "more", train_py=SHOWN.format(passes="PASSES").replace("40", "90"))
+    assert tests == {"20": "if (epoch + 1) % 20 == 0:", "10": "if (epoch + 1) % 10 == 0:"}
+    made = program(tmp_path / "more", train_py=SHOWN.format(passes="PASSES").replace("40", "99"))
     tests = {each.value: added(each)[0].strip() for each in made.plan(summary(), found)[0] if each.knob == "every_nth"}
     assert tests["50"] == "if (epoch + 1) % 50 == 0 or epoch + 1 == PASSES:"
 
@@ -213,3 +213,58 @@ def test_an_interval_of_nothing_is_the_program_s_own_failure(tmp_path):
     made = program(tmp_path, train_py=SHOWN.format(passes="PASSES"))
     found = finding("checkpoint", made.line("train.py", "    keep(losses)"), ["every_nth"])
     assert added(made.propose("every_nth", summary(), value="0", findings=(found,)))[0].strip() == "if (epoch + 1) % 0 == 0:"
+
+
+@pytest.mark.parametrize("passes", ["1", "2"])
+def test_what_happens_once_or_twice_is_not_made_rarer(tmp_path, passes):
+    made = program(tmp_path, train_py=SHOWN.format(passes=passes))
+    found = finding("checkpoint", made.line("train.py", "    keep(losses)"), ["every_nth"])
+    candidates, refused, _ = made.plan(summary(), found)
+    assert "every_nth" not in [each.knob for each in candidates]
+    assert any("in the whole loop" in each.reason for each in refused if each.knob == "every_nth")
+
+
+def test_a_value_with_which_it_would_not_come_again_is_no_candidate(tmp_path):
+    """Six epochs of a number that the source does not tell, each with a checkpoint: every fiftieth would be none."""
+    made = program(tmp_path, train_py=SHOWN.format(passes="int(sys.argv[1])"))
+    at = made.line("train.py", "    keep(losses)")
+    run = summary(activities=(activity("Ckpt", at, count=6),))
+    candidates, _, _ = made.plan(run, finding("checkpoint", at, ["every_nth"]))
+    assert [each.value for each in candidates if each.knob == "every_nth"] == ["5"]
+    once = summary(activities=(activity("Ckpt", at, count=1),))
+    candidates, refused, _ = made.plan(once, finding("checkpoint", at, ["every_nth"]))
+    assert "every_nth" not in [each.knob for each in candidates]
+    assert any("the whole run does it once" in each.reason for each in refused if each.knob == "every_nth")
+    assert made.propose("every_nth", once, value="50", findings=(finding("checkpoint", at),)), "whoever asks for a value gets it"
+
+
+AVERAGED = """
+import numpy as np
+import torch
+
+
+def validate(model, loader):
+    total = []
+    model.eval()
+    with torch.no_grad():
+        for batch in loader:
+            total.append(model(batch).item())
+    mean = np.average(total)
+    model.train()
+    return mean
+
+
+for epoch in range(90):
+    for step, batch in enumerate(batches):
+        loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+        print(validate(model, held_out))
+"""
+
+
+def test_a_mean_is_not_left_with_nothing(tmp_path):
+    made = program(tmp_path, train_py=AVERAGED)
+    at = made.line("train.py", "        for batch in loader")
+    candidates, _, _ = made.plan(summary(), finding("evaluation", at, ["every_nth"]))
+    assert all("total" not in "".join(added(each)) for each in candidates if each.knob == "every_nth"), "the whole call, or nothing"

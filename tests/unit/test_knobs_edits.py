@@ -662,3 +662,17 @@ def test_a_number_that_is_shown_and_becomes_0_goes_with_the_owners_consent_only(
     shown = candidate_here(tmp_path, "gc_collect_off", "import gc\nfor x in data:\n    print(gc.collect())  # here\n")
     assert shown.risk == "cadence" and "shown as 0" in shown.why
     assert candidate_here(tmp_path, "gc_collect_off", "import gc\nfor x in data:\n    gc.collect()  # here\n").risk == "same"
+
+
+@pytest.mark.parametrize(("persistent", "distinct", "kept"), [(False, 900, False), (True, 900, True), (False, 40, True)])
+def test_a_cache_that_ends_with_its_worker_before_it_is_asked_again_is_none(tmp_path, persistent, distinct, kept):
+    source = "import math\n\n\ndef work(index: str):\n    return math.sqrt(len(index))\n"
+    made = program(tmp_path, train_py=source)
+    at = made.line("train.py", "def work(")
+    run = summary(
+        loaders=(loader("train", at, num_workers=2, persistent_workers=persistent, dataset_len=1000),),
+        repeated=(repeated(at, "work", role="worker", distinct=distinct, result_bytes=8),),
+    )
+    candidates, refused, _ = made.plan(run, finding("repeated_work", at, ["memoize_function"]))
+    assert ("memoize_function" in [each.knob for each in candidates]) is kept
+    assert kept or any("started anew for each pass" in each.reason for each in refused)

@@ -133,13 +133,20 @@ class Facts:
             return next((setting.value for setting in self.summary.settings if setting.name == field), None)
         found = self._root(root)
         if field == "times_too_often" and (found is None or isinstance(found, (Activity, Finding))):
-            ran = found if isinstance(found, Activity) else None
+            kind = self.finding.kind if self.finding is not None else ""
+            ran = found if isinstance(found, Activity) else self._root(kind) if kind in ACTIVITIES else None
             return cadence.times_too_often(self.finding, cadence.happens(ran, self.summary, self.whole_steps))
         if not field or found is None:
             return found
         if not hasattr(found, field):
             raise UsageError(f"there is no fact {name!r}", "look at the fields of this part of summary.json")
         return getattr(found, field)
+
+    def happens(self) -> int | None:
+        """How many times the whole program does what the finding is about, an evaluation, a checkpoint or a log line; None: not known."""
+        kind = self.finding.kind if self.finding is not None else ""
+        ran = self._root(kind) if kind in ACTIVITIES else None
+        return None if ran is None else cadence.happens(ran, self.summary, self.whole_steps)
 
     def _root(self, root: str) -> Any:
         summary = self.summary
@@ -214,6 +221,9 @@ def train_loader(summary: Summary) -> LoaderFacts | None:
 def eval_loader(summary: Summary) -> LoaderFacts | None:
     """The loader that fed evaluation."""
     return summary.busiest_loader("eval")
+
+
+ACTIVITIES = ("evaluation", "checkpoint", "logging")
 
 
 def activity(summary: Summary, phase: str) -> Activity | None:

@@ -159,12 +159,23 @@ def _at_target(knob: Knob, scene: Scene, target: Target, kind: Kind, wanted: Any
     made, refused = [], []
     for value in fresh:
         try:
+            if knob.risk == "cadence" and wanted is None:
+                _comes_again(scene, target, value)
             made.append(_candidate(knob, scene, target, kind, value))
         except UsageError as bad:
             refused.append(bad)
     if not made:
         raise refused[0]
     return made
+
+
+def _comes_again(scene: Scene, target: Target, value: Any) -> None:
+    """Raises `UsageError` where the whole run does it so few times that less often is never again."""
+    times = scene.facts.happens()
+    steps = type(value) is int and type(target.current) is int and value > target.current > 0
+    if times is not None and steps and times * target.current < value:
+        said = "once" if times == 1 else f"{times} times"
+        raise UsageError(f"the whole run does it {said}: with {value} it would not come again", "try a smaller value with KNOB=VALUE")
 
 
 def _only_on(target: Target) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.edits.cadence import every_step
 from trainflash.knobs.edits.statements import long_text, under
-from trainflash.knobs.effects import given, guarded, writers
+from trainflash.knobs.effects import changes, given, guarded, writers
 from trainflash.knobs.kinds import Seldom
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, sources
@@ -43,19 +43,39 @@ def _target(scene: Scene, level: every_step.Level) -> Target:
     file, first = level.file, level.statement
     here = file.location(first)
     block = _block(scene.project, file, first)
+    if level.loop is None:
+        _gives_nothing_empty(scene.project, file, block)
     counter = _counter(scene.project, level)
     if counter is None:
         raise refuse(f"{here}: nothing there counts the steps")
     saves = scene.finding is not None and scene.finding.kind == "checkpoint" and counter.first == 0
     number = f"({counter.text} + 1)" if saves else counter.text  # the last of N steps, so that a run's end is kept
     passes, end = _passes(scene.project, level)
+    most = None if passes is None else (passes + 1) // 2  # so that it still happens twice
+    if most == 1:
+        raise refuse(f"{here}: it happens {'once' if passes == 1 else 'twice'} in the whole loop")
 
     def write(value: Any) -> tuple[Splice, ...]:
         ends = f" or {counter.text} + 1 == {end}" if saves and end and passes and value and passes % value else ""
         return (*counter.needed, *_guard(file, block, f"{number} % {value} == 0{ends}", counter.before))
 
     what = f"`{short(file.text(first).splitlines()[0])}` at {here}, in every step"
-    return Target(here, 1, write, what, most=passes)
+    return Target(here, 1, write, what, most=most)
+
+
+def _gives_nothing_empty(project: Project, file: PythonFile, block: list[cst.CSTNode]) -> None:
+    """Raises `UsageError` where the function goes on with what the block fills and it had just made: a mean of nothing is no number."""
+    around = file.function_around(block[0])
+    if around is None:
+        return
+    ahead, behind = file.span(block[0])[0], file.span(block[-1])[1]
+    made = {name for node in descendants(around.body, cst.Assign) if file.span(node)[1] <= ahead for name in given.bound(node)}
+    filled = {name for name in made if any(changes.changed(project, file, part, {name}) is not None for part in block)}
+    filled |= made & {name for part in block for name in given.added_to(part)}
+    for node in descendants(around.body, cst.Name):
+        if node.value in filled and file.span(node)[0] >= behind and not given.stored(file, node):  # type: ignore[attr-defined,arg-type]
+            line = file.statement(node) or node
+            raise refuse(f"{file.location(node)}: `{short(file.text(line))}` would go on with `{node.value}` empty")  # type: ignore[attr-defined]
 
 
 def _passes(project: Project, level: every_step.Level) -> tuple[int | None, str]:

@@ -90,6 +90,7 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     if reason is not None:
         raise refuse(f"{name}: {reason}")
     size = _size(scene, work)
+    _outlives_a_pass(scene, work, name)
     _fits(edit, scene, size, name)
     if held is not None:
         spelled, edits = _kept_in_object(file, held)
@@ -98,6 +99,15 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     else:
         spelled, edits = kept_by_contents(file, function, work, size.entries)
     return Target(file.location(function), "off", lambda value: edits, f"{name}, {_shown(size)}", f"{spelled} on {work.qualname}")
+
+
+def _outlives_a_pass(scene: Scene, work: RepeatedWork, name: str) -> None:
+    """Raises `UsageError` where workers fill the cache with a pass, and end with it: a result for each sample is never asked for again."""
+    loader = scene.summary.busiest_loader("train")
+    if work.role != "worker" or loader is None or not loader.num_workers or loader.persistent_workers:
+        return
+    if work.distinct * 2 > (loader.dataset_len or 0):
+        raise refuse(f"{name}: workers are started anew for each pass, and each cache would end with its worker before it is asked again")
 
 
 def _makes_tensors(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> bool:
