@@ -11,7 +11,7 @@ from trainflash.knobs.edits.statements import taken_away
 from trainflash.knobs.effects import collected
 from trainflash.knobs.kinds import CollectorSettings
 from trainflash.knobs.reading import sources
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import no_place, refuse
 from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target
 
@@ -23,7 +23,7 @@ def collector_settings(edit: CollectorSettings, scene: Scene) -> tuple[Target, .
     """The statement that makes the collector run more often, or tell of what it does. Raises `UsageError` where it is not one alone."""
     found = [(file, call) for file in scene.project.parsed("gc") for call in file.calls if file.full_name(call.func) in edit.calls]
     if not found:
-        raise refuse(f"no call of {' or '.join(name.split('.')[-1] for name in edit.calls)}: the collector is as Python sets it")
+        raise no_place(f"no call of {' or '.join(name.split('.')[-1] for name in edit.calls)}: the collector is as Python sets it")
     if len(found) > 1:
         raise refuse(f"the collector is set at several places: {', '.join(str(file.location(call)) for file, call in found[:4])}")
     file, call = found[0]

@@ -12,7 +12,7 @@ from trainflash.knobs import facts
 from trainflash.knobs.effects import guarded
 from trainflash.knobs.kinds import Interval
 from trainflash.knobs.reading import callers, sources
-from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
+from trainflash.knobs.reading.expressions import UNKNOWN, literal, no_place, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -33,7 +33,7 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     if guard is None and ran is not None and costliest is not None and scene.project.owns(costliest):
         guard = _guard(scene, scene.project.python(costliest.file), costliest, 0)  # `ran` may be a forward that a callback calls
     if guard is None:
-        raise refuse(f"{place}: no condition of the form `step % N == 0` guards it")
+        raise no_place(f"{place}: no condition of the form `step % N == 0` guards it")
     where, number, test, body = guard
     here = where.location(number)
     seen = ran.every_steps if ran is not None and scene.at is None else None

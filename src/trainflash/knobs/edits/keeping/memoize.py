@@ -19,7 +19,7 @@ from trainflash.knobs.edits.statements import decorating
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import no_place, refuse
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, has_slots
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -45,7 +45,7 @@ def memoize(edit: Memoize, scene: Scene) -> tuple[Target, ...]:
     targets, reasons = [], []
     works = _works(scene)
     if not works:
-        raise refuse("the run saw no function repeat its work" + (f" at {scene.at}" if scene.at is not None else ""))
+        raise no_place("the run saw no function repeat its work" + (f" at {scene.at}" if scene.at is not None else ""))
     for work in works:
         try:
             targets.append(_target(edit, scene, work))
