@@ -14,7 +14,7 @@ from trainflash import sandbox
 from trainflash.errors import UsageError
 from trainflash.fidelity import changed_lines, reuse
 from trainflash.gate.machines import checkout
-from trainflash.schema import Brief, Check, Command, Fidelity, Plan, Speedup, SpeedVerdict, write_document
+from trainflash.schema import Brief, Check, Command, Fidelity, Plan, Runs, Speedup, SpeedVerdict, write_document
 from trainflash.view import listing
 from trainflash.workflow import approving, optimizing, session, showing, verifying
 from trainflash.workflow.verifying import Demands
@@ -45,7 +45,7 @@ def measures(monkeypatch):
     def compare(box, baseline, candidate, directory, **options):
         directory.mkdir(exist_ok=True)
         assert options["question"].identity and TOKEN not in options["shown"].argv
-        return None, answers.pop(0) if len(answers) > 1 else answers[0]
+        return Runs(baseline, (), 5), answers.pop(0) if len(answers) > 1 else answers[0]
 
     monkeypatch.setattr(verifying.fidelity, "check", lambda *_, **__: SAME)
     monkeypatch.setattr(verifying.bench, "compare", compare)
@@ -118,13 +118,13 @@ def test_what_was_agreed_to_stays_agreed_to_when_it_is_judged_again(found, measu
         monkeypatch.setattr(verifying.fidelity, "check", lambda *_, **__: changed)
 
     sees("order")
-    assert attempt(found, 3).decision == "rejected"
+    assert attempt(found, 3).decision == "needs_agreement"
     agreed = Demands(allowed=frozenset({"order"}))
     assert [optimizing.try_candidate(found, patch(place), COMMAND, agreed).decision for place in (3, 8)] == ["accepted", "accepted"]
     assert verifying.verify_accepted(found, COMMAND, Demands()).verdict == "accept"
     assert verifying.verify_experiment(found, 2, Demands()).decision == "accepted"
     sees("order", "batch")
-    assert verifying.verify_accepted(found, COMMAND, Demands()).verdict == "reject", "nobody agreed to that"
+    assert verifying.verify_accepted(found, COMMAND, Demands()).needs == ("batch",), "nobody agreed to that"
 
 
 def test_an_edit_while_measuring_is_never_accepted_and_never_lost(found, measures, monkeypatch):
