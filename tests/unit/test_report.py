@@ -30,6 +30,7 @@ from trainflash.schema import (
     WholeRun,
     Worth,
 )  # fmt: skip
+from trainflash.schema.authors import Earned
 
 HOSTILE = '$x^ <script>alert(1)</script> [bold]x[/bold] [redacted] | `y` \x1b[31mred\u202e "quoted" & more'
 
@@ -391,3 +392,17 @@ def test_a_plan_of_no_diagnosis_says_so() -> None:
     assert "no plan: only 3 steps were seen" in text and "give it longer" in text and "knob" not in text
     healthy = _print(report.plan(replace(plan, abstained=None, advice=())), 200)
     assert "no cost that a change could save" in healthy
+
+
+def test_the_ledger_is_the_same_in_every_medium():
+    lines = (
+        Earned("settings", 3, 1, 1.5, 12.0, paid_back_hours=0.6),
+        Earned("author", 2, 1, 2.0, 6.0, 4.0, 3, 0.25, 1 / 3),
+        Earned("by hand", 1, 0, None, 2.0),
+    )
+    shown = replace(scenarios.TUNED, ledger=lines)
+    page, markdown, terminal = report.html(shown, [], None), report.markdown(shown), _print(report.tune_result(shown))
+    for medium in (page, markdown, terminal):
+        for word in ("What each source earned and cost", "2 of 3 attempts", "0.25", "36 min", "20 min", "1.50×", "2.00×", "10.0", "never"):
+            assert word in medium, (word, medium)
+    assert "not told" in report.markdown(replace(scenarios.TUNED, ledger=(replace(lines[1], cost_usd=None),)))

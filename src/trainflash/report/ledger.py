@@ -21,10 +21,10 @@ def rows(lines: Sequence[Earned]) -> list[tuple[str, ...]]:
             each.source,
             f"{each.tried} of {figures.count(each.attempts, 'attempt')}" if each.source == "author" else str(each.tried),
             str(each.accepted),
-            figures.times(each.speedup) if each.speedup is not None else figures.DASH,
+            figures.times(each.speedup) if each.speedup is not None else "none",
             f"{each.measuring_minutes + each.writing_minutes:.1f}",
             _dollars(each),
-            _hours(each.paid_back_hours) if each.accepted else figures.DASH,
+            figures.seconds(3600 * each.paid_back_hours) if each.paid_back_hours is not None else "never",
         )
         for each in lines
     ]
@@ -34,7 +34,3 @@ def _dollars(each: Earned) -> str:
     if each.source != "author":
         return "0"
     return f"{each.cost_usd:.2f}" if each.cost_usd is not None else "not told"
-
-
-def _hours(hours: float | None) -> str:
-    return figures.seconds(3600 * hours) if hours is not None else "never"
