@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from trainflash import git_runner, redact, view
@@ -50,34 +50,19 @@ def wait(
     except OSError as bad:
         raise UsageError(f"{bad.filename}: {bad.strerror}", "name another folder: --author manual:FOLDER") from None
     try:
-        return _answered(sandbox, place, before, task, minutes, on_wait, say, clock, sleep)
+        say(f"the task is in {place}: read BRIEF.md there; at most {minutes:g} min")
+        began = clock()
+        while not ((place / PATCH).is_file() or (place / DONE).exists()):
+            on_wait(clock() - began)
+            if clock() - began > 60 * minutes:
+                return Answer("failed", f"nobody answered in {place} within {minutes:g} min")
+            sleep(_POLL_S)
+        if (place / PATCH).is_file() and (wrong := _applied(place / PATCH, copy / sandbox.prefix)):
+            return Answer("failed", wrong)
+        return judged(sandbox, view.changes_in(sandbox, copy, before), task.files, "")
     finally:
         if not author.folder:  # in the sandbox: the patch is kept, and the copy is a copy
             shutil.rmtree(copy, ignore_errors=True)
-
-
-def _answered(
-    sandbox: Sandbox,
-    place: Path,
-    before: Mapping[str, tuple[int, int]],
-    task: Task,
-    minutes: float,
-    on_wait: Callable[[float], None],
-    say: Callable[[str], None],
-    clock: Callable[[], float],
-    sleep: Callable[[float], None],
-) -> Answer:
-    copy = place / COPY
-    say(f"the task is in {place}: read BRIEF.md there; at most {minutes:g} min")
-    began = clock()
-    while not ((place / PATCH).is_file() or (place / DONE).exists()):
-        on_wait(clock() - began)
-        if clock() - began > 60 * minutes:
-            return Answer("failed", f"nobody answered in {place} within {minutes:g} min")
-        sleep(_POLL_S)
-    if (place / PATCH).is_file() and (wrong := _applied(place / PATCH, copy / sandbox.prefix)):
-        return Answer("failed", wrong)
-    return judged(sandbox, view.changes_in(sandbox, copy, before), task.files, "")
 
 
 def _applied(patch: Path, folder: Path) -> str:

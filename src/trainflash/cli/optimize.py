@@ -12,6 +12,7 @@ from trainflash import config
 from trainflash.cli import elsewhere
 from trainflash.cli.elsewhere import Submittable, goes_on
 from trainflash.cli.options import (
+    AuthorOptions,
     Duration,
     Launching,
     PathName,
@@ -207,10 +208,7 @@ def auto(
     budget: float | None,
     allow: str | None,
     exact: bool,
-    author: str | None,
-    author_minutes: float | None,
-    author_dollars: float | None,
-    author_attempts: int | None,
+    author: AuthorOptions,
     sandbox: Path | None,
     as_json: bool,
     cmd: tuple[str, ...],
@@ -228,5 +226,4 @@ def auto(
     """
     from trainflash.cli.tune import run_loop
 
-    written = (author, author_minutes, author_dollars, author_attempts)
-    run_loop(Path.cwd(), sandbox, budget, allow, as_json, cmd, "optimize_auto", exact=exact, author=written)
+    run_loop(Path.cwd(), sandbox, budget, allow, as_json, cmd, "optimize_auto", exact=exact, author=author)

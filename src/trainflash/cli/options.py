@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,21 +54,28 @@ def allow_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(exact(function))
 
 
+AuthorOptions = tuple[str | None, float | None, float | None, int | None]  # command, minutes, dollars, attempts
+NO_AUTHOR: AuthorOptions = (None, None, None, None)
+
+
 def author_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    minutes = click.option("--author-minutes", type=click.FloatRange(min=0, min_open=True), help="For one of its attempts. Default: 20.")
-    dollars = click.option(
-        "--author-dollars", type=click.FloatRange(min=0, min_open=True), help="In all, as far as it tells its cost. Default: 5."
-    )
-    attempts = click.option(
-        "--author-attempts", type=click.IntRange(min=1), help="In all, the second at one place counted too. Default: 6."
-    )
+    """Who writes patches and within which limits; the command gets them as one argument `author`."""
+
+    @functools.wraps(function)
+    def packed(*words: Any, author: Any, author_minutes: Any, author_dollars: Any, author_attempts: Any, **others: Any) -> Any:
+        return function(*words, author=(author, author_minutes, author_dollars, author_attempts), **others)
+
+    positive = click.FloatRange(min=0, min_open=True)
+    minutes = click.option("--author-minutes", type=positive, help="For one of its attempts. Default: 20.")
+    dollars = click.option("--author-dollars", type=positive, help="In all, as far as it tells its cost. Default: 5.")
+    attempts = click.option("--author-attempts", type=click.IntRange(min=1), help="In all, second ones counted too. Default: 6.")
     return click.option(
         "--author",
         metavar="CMD",
         help="An assistant that writes patches where neither a setting nor a transform does it: claude, codex, gemini, copilot, cursor, "
         "aider, opencode, mini or acp:NAME, with flags of your own behind the name; manual or manual:FOLDER; or any command line that "
         "edits the folder it is started in ({brief}, {dir}, {files}, {dollars} and {minutes} are filled in).",
-    )(minutes(dollars(attempts(function))))
+    )(minutes(dollars(attempts(packed))))
 
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:

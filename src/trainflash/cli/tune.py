@@ -9,7 +9,17 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable
-from trainflash.cli.options import Duration, PathName, allow_option, author_options, command_argument, json_option, sandbox_or_new_option
+from trainflash.cli.options import (
+    NO_AUTHOR,
+    AuthorOptions,
+    Duration,
+    PathName,
+    allow_option,
+    author_options,
+    command_argument,
+    json_option,
+    sandbox_or_new_option,
+)
 from trainflash.cli.output import Output
 
 DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy cores
@@ -28,10 +38,7 @@ def tune(
     budget: float | None,
     allow: str | None,
     exact: bool,
-    author: str | None,
-    author_minutes: float | None,
-    author_dollars: float | None,
-    author_attempts: int | None,
+    author: AuthorOptions,
     sandbox: Path | None,
     as_json: bool,
     cmd: tuple[str, ...],
@@ -43,8 +50,7 @@ def tune(
     trainflash tune . --budget 40m --allow order -- python train.py --config small.yaml
     trainflash tune . --author claude --author-dollars 3 -- python train.py
     """
-    written = (author, author_minutes, author_dollars, author_attempts)
-    run_loop(project, sandbox, budget, allow, as_json, cmd, "tune", exact=exact, author=written)
+    run_loop(project, sandbox, budget, allow, as_json, cmd, "tune", exact=exact, author=author)
 
 
 @click.command(short_help="The whole loop on a bundled slow program.")
@@ -74,9 +80,9 @@ def run_loop(
     name: str,
     *,
     exact: bool = False,
-    author: tuple[str | None, float | None, float | None, int | None] = (None, None, None, None),
+    author: AuthorOptions = NO_AUTHOR,
 ) -> None:
-    """Open or make the sandbox, run the loop, write the report, print the result. `author`: its command, minutes, dollars and attempts."""
+    """Open or make the sandbox, run the loop, write the report, print the result."""
     from trainflash import report
     from trainflash.workflow import answers, inputs, searching, session, showing
 
