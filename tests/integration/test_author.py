@@ -393,6 +393,20 @@ def test_by_hand_what_is_no_answer_is_said(box, tmp_path, name, text, reason):
     assert given.outcome == "failed" and given.reason.startswith(reason)
 
 
+def test_by_hand_a_folder_that_holds_something_else_is_left_alone(box, tmp_path):
+    mine = tmp_path / "desk" / "project"
+    mine.mkdir(parents=True)
+    (mine / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="desk is not empty"):
+        in_hand(box, tmp_path, lambda desk: None)
+    assert (mine / "thesis.txt").read_text() == "mine"
+
+
+def test_by_hand_the_second_attempt_lies_in_the_same_folder(box, tmp_path):
+    for _ in range(2):
+        assert in_hand(box, tmp_path, lambda desk: (desk / "done").touch())[0].reason == "it printed nothing and changed nothing"
+
+
 def test_by_hand_it_is_waited_for_so_long_and_no_longer(box, tmp_path):
     given, _ = in_hand(box, tmp_path, lambda desk: None, minutes=0.01)
     assert given.reason == f"nobody answered in {tmp_path / 'desk'} within 0.01 min"

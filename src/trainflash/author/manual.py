@@ -14,6 +14,7 @@ from trainflash.errors import UsageError
 from trainflash.schema import Sandbox
 
 COPY, PATCH, DONE = "project", "answer.diff", "done"
+_OURS = ".trainflash-task"  # marks a folder of ours: what lies in another is not to be touched
 _POLL_S = 0.5
 _HOW = f"""
 ## How to answer
@@ -40,6 +41,9 @@ def wait(
     copy = place / COPY
     try:
         place.mkdir(parents=True, exist_ok=True)
+        if author.folder and any(place.iterdir()) and not (place / _OURS).exists():
+            raise UsageError(f"{place} is not empty", "name a new folder for the task: --author manual:FOLDER")
+        (place / _OURS).touch()
         for left in (PATCH, DONE):
             (place / left).unlink(missing_ok=True)
         shutil.rmtree(copy, ignore_errors=True)
