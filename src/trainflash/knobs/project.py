@@ -208,18 +208,6 @@ class Project:
                 found += [(node.level, package), *((node.level, f"{package}.{alias.name}".strip(".")) for alias in node.names)]
         return found
 
-    def loaded_by(self, file: PythonFile, node: cst.CSTNode) -> list[str]:
-        """Files of the project that an import loads, packages around them included."""
-        names: list[tuple[int, str]] = []
-        if isinstance(node, cst.Import):
-            names = [(0, python_source.dotted(alias.name) or "") for alias in node.names]
-        elif isinstance(node, cst.ImportFrom):
-            package = python_source.dotted(node.module) or "" if node.module else ""
-            names = [(len(node.relative), package)]
-            if not isinstance(node.names, cst.ImportStar):
-                names += [(len(node.relative), f"{package}.{alias.evaluated_name}".strip(".")) for alias in node.names]
-        return [found for level, name in names for found in self._files_of(file.path, self.entry or file.path, level, name)]
-
     def _files_of(self, importer: str, entry: str, level: int, name: str) -> list[str]:
         above = PurePosixPath(importer).parents
         roots = {PurePosixPath(entry).parent, self.folder, PurePosixPath("."), PurePosixPath("src")}

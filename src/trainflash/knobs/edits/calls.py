@@ -10,7 +10,6 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import checks, handed_options, run_lengths, settings, versions
-from trainflash.knobs.edits.in_force import in_force
 from trainflash.knobs.edits.which_call import place_among, the_call
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
 from trainflash.knobs.reading import derived, hf_parser, sources, writes
@@ -38,7 +37,7 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         file, call = the_call(edit, scene)
         settings.alone(scene.project, edit.rivals, edit.asked)
         if edit.at == "program" and scene.at is None and isinstance(file.parent(call), cst.Expr):
-            in_force(scene.project, file, call, scene.facts.get("device"))
+            settings.made_always(file, call, scene.facts.get("device"))
         found = run_lengths.within(edit, scene, file, call, at_call(edit, scene, file, call))
         if edit.ends_workers:
             found = found.also(*without_workers.put_off(file, call))

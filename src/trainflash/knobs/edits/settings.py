@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.in_force import in_force
 from trainflash.knobs.edits.statements import behind
 from trainflash.knobs.effects import collected, writers
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import library_settings, sources
 from trainflash.knobs.reading.expressions import literal, no_place, refuse, short, spelled_value
-from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, sole
+from trainflash.knobs.reading.python_source import SCOPES, PythonFile, dotted, keyword, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.surfaces import shell
@@ -78,11 +78,24 @@ def assigned_attribute(edit: AssignedAttribute, scene: Scene) -> tuple[Target, .
     here = file.location(node)
     _switched_on(scene, edit.under)
     _holds_for_training(file, node)
-    in_force(scene.project, file, node, scene.facts.get("device"))
+    made_always(file, node, scene.facts.get("device"))
     source = sources.Resolver(scene.project).source(file, value) if value is not None else None
     if source is None or source.write is None or source.readers:
         raise refuse(f"{here}: what is assigned to {edit.attribute} is not its own: `{file.text(value if value is not None else node)}`")
     return (Target(here, source.value, source.write, f"{edit.attribute}, from {source.shown}"),)
+
+
+def made_always(file: PythonFile, node: cst.CSTNode, device: object) -> None:
+    """Raises `UsageError` where a condition may keep a run, or a rank, from the statement at `node`; one on a GPU holds on a GPU."""
+    below = node
+    for up in file.ancestors(node):
+        if isinstance(up, SCOPES):
+            return
+        asked = isinstance(up, cst.If) and below is up.body and str(device).startswith("cuda")
+        on_gpu = asked and re.fullmatch(r"[\w.]*?(cuda|gpu|is_available)(\(\))?", file.text(up.test))  # type: ignore[union-attr]
+        if isinstance(up, (cst.If, cst.While, cst.ExceptHandler, cst.MatchCase)) and not on_gpu:
+            raise refuse(f"{file.location(node)}: it stands under a condition, so this may not be what each run had")
+        below = up
 
 
 def alone(project: Project, names: tuple[str, ...], asked: tuple[str, ...] = ()) -> None:
