@@ -538,3 +538,37 @@ def test_two_branches_are_told_apart_by_what_the_run_saw(tmp_path):
     source = "if torch.cuda.is_available():\n    n = 8\nelse:\n    n = 0\ntrain = DataLoader(ds, num_workers=n)\n"
     _, candidate = workers(tmp_path, source)
     assert added(candidate) == ["    n = 2"]
+
+
+HELD = """
+import argparse
+from torch.utils.data import DataLoader
+
+
+def loader_of(args, data):
+    return DataLoader(data, num_workers=args.num_workers)
+
+
+class Experiment:
+    def __init__(self, args):
+        self.args = args
+
+    def train(self):
+        for batch in loader_of(self.args, data):
+            step(batch)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--num_workers", type=int, default=10)
+Experiment(parser.parse_args()).train()
+"""
+
+
+def test_an_option_that_an_object_holds_is_found_by_its_name_where_the_run_saw_its_value(tmp_path):
+    made = program(tmp_path, train_py=HELD)
+    at = made.line("train.py", "DataLoader(data")
+    seen = made.propose("dataloader_workers", summary(loaders=(loader("train", at, num_workers=10, shuffles=False),)), value="2")
+    assert added(seen) == ['parser.add_argument("--num_workers", type=int, default=2)']
+    other = summary(loaders=(loader("train", at, num_workers=3, shuffles=False),))
+    with pytest.raises(UsageError):
+        made.propose("dataloader_workers", other, value="2")

@@ -51,9 +51,17 @@ class Names:
             found += self._leaves(keys)
         if not found and config and len(keys) == 1:
             found += self._passed(keys[0])
+        if not found and config and len(keys) == 2:
+            found += self._held(keys[1])
         if not found:
             raise refuse(f"{where}: no option, field or configuration key {'.'.join(keys)!r} was found in the program")
         return self._unwritten(pick(found, where, self._follow.expected), keys)
+
+    def _held(self, name: str) -> list[Source | None]:
+        """The one option of that name, for `self.args.num_workers` of an object that holds them; believed where the run saw its value."""
+        declared = options.declared(self._project, name) if self._follow.expected is not UNKNOWN else []
+        found = [self.option(option, name) for option in declared]
+        return list(found) if len(found) == 1 and same(found[0].value, self._follow.expected) else []
 
     def _passed(self, name: str) -> list[Source | None]:
         """What the program passes by the keyword `name` to a class of its own; believed where one such value is what the run saw."""
