@@ -179,7 +179,7 @@ def garbage_collection(signals: Signals, limits: Thresholds) -> tuple[Claim, ...
                 *(percent(f"long ones in {each.phase}{at(each.location)}", each.share) for each in found.struck if each.share >= 0.01),
             ),
             location=found.location or (found.struck[0].location if found.struck else None),
-            knobs=("gc_collect_off",) if found.called else ("gc_settings_off", "gc_threshold"),
+            knobs=("gc_collect_off",) if found.called else ("gc_threshold",),
         ),
     )
 

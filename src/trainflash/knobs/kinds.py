@@ -134,13 +134,6 @@ class RemoveCall(Edit):
 
 
 @dataclass(frozen=True)
-class CollectorSettings(Edit):
-    """Take away the program's one call of `calls`, settings of the garbage collector that make it run more often or tell what it does."""
-
-    calls: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class UnwrapCall(Edit):
     """Turn `wrapper(function, *arguments)` into `function(*arguments)`; `options` are keywords of the wrapper's own, which go with it.
 

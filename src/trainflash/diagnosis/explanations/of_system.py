@@ -80,7 +80,7 @@ SYSTEM = (
         "time of all collections, how many were full or called by the program, and the line that calls them",
         (
             Fix("take gc.collect(), or the helper that calls it, out of the loop", BETWEEN, "gc_collect_off"),
-            Fix("leave gc.set_threshold() and gc.set_debug() as Python sets them", BETWEEN, "gc_settings_off"),
+            Fix("leave gc.set_threshold() and gc.set_debug() as Python sets them", BETWEEN, pattern="collect_no_garbage_by_hand"),
             Fix("higher gc.set_threshold(), so that collections come less often", BETWEEN, "gc_threshold"),
             Fix("gc.freeze() after start-up, so that long-lived objects are walked no more", "nothing but memory"),
             Fix("collect at fixed steps only (gc.disable), on all ranks at the same ones", BETWEEN),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainflash.knobs import kinds as of
-from trainflash.knobs.edits import calls, calls_gone, collecting, settings
+from trainflash.knobs.edits import calls, calls_gone, settings
 from trainflash.knobs.edits.batches import exchange as exchanging
 from trainflash.knobs.edits.cadence import asked_first, intervals, seldom
 from trainflash.knobs.edits.keeping import (
@@ -28,7 +28,6 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.AssignedAttribute: settings.assigned_attribute,
     of.Environment: shell.environment,
     of.RemoveCall: calls_gone.remove_call,
-    of.CollectorSettings: collecting.collector_settings,
     of.UnwrapCall: calls_gone.unwrap_call,
     of.ModelStatement: trained.model_statement,
     of.ForwardBlock: trained.forward_block,

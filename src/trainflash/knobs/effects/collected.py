@@ -15,7 +15,6 @@ COLLECT = "gc.collect"
 NEEDS = (  # of `gc`: without automatic collections the program's own are the only ones, and others tell what is left
     *("gc.disable", "gc.freeze", "gc.callbacks", "gc.garbage", "gc.get_objects", "gc.get_referrers", "gc.get_stats", "gc.get_count"),
 )
-TOLD = ("gc.callbacks", "gc.get_stats", "gc.get_count", "gc.get_threshold", "gc.get_debug", "gc.get_objects")
 THRESHOLD = "gc.set_threshold"
 OPENS = {"gzip.open", "h5py.File", "open", "socket.socket", "sqlite3.connect", "subprocess.Popen", "tarfile.open", "zipfile.ZipFile"}
 LOGS = ("debug", "info", "warning", "log", "write", "add_scalar", "set_postfix")
