@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from trainflash.profile import growing
 from trainflash.profile.growing import Growing, GrowingRows
 
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 TYPES = st.sampled_from([np.int8, np.int32, np.int64])
 BLOCKS = st.lists(TYPES.flatmap(lambda kind: arrays.arrays(kind, st.integers(0, 40), elements=st.integers(-100, 100))), max_size=12)
 
 
+@unhurried
 @given(BLOCKS, st.integers(1, 9))
 def test_all_blocks_come_back_in_order(blocks, rows):
     before, growing.SLAB_BYTES = growing.SLAB_BYTES, 8 * rows
@@ -37,6 +39,7 @@ def test_the_whole_has_the_type_asked_for():
     assert column.joined(np.float64).dtype == np.float64
 
 
+@unhurried
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=12))
 def test_rows_come_back_whether_they_were_a_run_or_a_few(blocks):
     column, expected, first = GrowingRows(), [], 0

@@ -92,6 +92,6 @@ def test_a_sandbox_inside_the_project_is_refused_and_nothing_is_made(folder):
 
 
 def test_no_sandbox_here(tmp_path):
-    with pytest.raises(UsageError, match=r"sandbox\.json"):
+    with pytest.raises(UsageError, match="is no sandbox"):
         sandbox.load(tmp_path)
     assert sandbox.newest(tmp_path) is None

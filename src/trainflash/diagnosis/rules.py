@@ -64,4 +64,5 @@ RULES: tuple[Rule, ...] = (
     startup,
 )
 LIVE = ("hung",)  # told of a running process only, by `trainflash.live`
-REPORTED = tuple(kind for kind in KINDS if kind not in LIVE)
+TRACED = ("stream_wait",)  # told of a profiler's trace only, by `trainflash.profile`
+REPORTED = tuple(kind for kind in KINDS if kind not in (*LIVE, *TRACED))
