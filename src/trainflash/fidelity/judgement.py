@@ -185,7 +185,8 @@ def _notes(baseline: Record, candidate: Record) -> tuple[str, ...]:
     seeded = [stream.seeded for stream in baseline.streams if stream.seeded is not None]
     notes = ["the program sets no seed of its own: both sides ran under one of ours"] if seeded and not any(seeded) else []
     if given := max((stream.given for stream in baseline.streams), default=0):
-        notes += [f"{given} random generators that the program makes without a seed got one of ours, alike on both sides"]
+        which = "a random generator" if given == 1 else f"{given} random generators"
+        notes += [f"{which} that the program makes without a seed got one of ours, alike on both sides"]
     notes += [note for record in (candidate, baseline) for stream in record.streams for note in saved.unseen(stream)]
     return tuple(dict.fromkeys(notes))
 
