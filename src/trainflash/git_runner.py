@@ -49,6 +49,34 @@ class Answer:
         return self.out
 
 
+class Verbs:
+    """What can be asked of a repository, in terms of one `ask`; `mend` is the hint where git complains."""
+
+    mend: str
+
+    def ask(self, words: Sequence[str], stdin: bytes) -> Answer:
+        """`git WORDS` in this repository, whatever it ends with."""
+        raise NotImplementedError
+
+    def run(self, *words: str, stdin: bytes = b"") -> bytes:
+        """Standard output. Raises `UsageError` with git's first line of complaint."""
+        return self.ask(words, stdin).or_raise(words[0], self.mend)
+
+    def text(self, *words: str, stdin: bytes = b"") -> str:
+        """Standard output without the last newline, as a path-safe string."""
+        return os.fsdecode(self.run(*words, stdin=stdin)).removesuffix("\n")
+
+    def attempt(self, *words: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
+        """Exit code, standard output and standard error, whatever they are."""
+        answer = self.ask(words, stdin)
+        return answer.code, answer.out, answer.err
+
+    def contents(self, oids: Sequence[str], mend: str = "") -> list[bytes]:
+        """The content of each object, as stored (no filter, no line-ending conversion). Raises `UsageError` for one that is gone."""
+        out = self.run("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode()) if oids else b""
+        return list(_objects(out, oids, mend or self.mend))
+
+
 def execute(
     words: Sequence[str],
     folder: str | Path,
@@ -86,7 +114,7 @@ def execute(
     return Answer(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
 
 
-def objects(batch: bytes, oids: Sequence[str], mend: str) -> Iterator[bytes]:
+def _objects(batch: bytes, oids: Sequence[str], mend: str) -> Iterator[bytes]:
     """The content of each of `oids`, out of what `git cat-file --batch` said of them. Raises `UsageError` for one that is gone."""
     at = 0
     for oid in oids:

@@ -12,15 +12,14 @@ from trainflash import config
 from trainflash.cli import elsewhere
 from trainflash.cli.elsewhere import Submittable, goes_on
 from trainflash.cli.options import (
-    AuthorOptions,
     Duration,
     Launching,
     PathName,
     allow_option,
-    author_options,
     command_argument,
     json_option,
     sandbox_or_new_option,
+    search_options,
 )
 from trainflash.cli.output import Output, exit_of
 from trainflash.errors import UsageError
@@ -198,21 +197,8 @@ def _several(output: Output, sandbox: Path | None, names: tuple[str, ...], comma
 
 
 @group.command("auto", cls=Submittable)
-@click.option("--budget", type=Duration(), help="Time for everything but an author's writing, such as 20m.")
-@allow_option
-@author_options
-@sandbox_or_new_option
-@json_option
-@command_argument
-def auto(
-    budget: float | None,
-    allow: str | None,
-    exact: bool,
-    author: AuthorOptions,
-    sandbox: Path | None,
-    as_json: bool,
-    cmd: tuple[str, ...],
-) -> None:
+@search_options
+def auto(**asked: Any) -> None:
     """Diagnose, plan, try one knob at a time, diagnose again, until the program is healthy or the budget is spent.
 
     A search that was interrupted goes on where it stood when the same command is given again. What changes the training is tried only
@@ -226,4 +212,4 @@ def auto(
     """
     from trainflash.cli.tune import run_loop
 
-    run_loop(Path.cwd(), sandbox, budget, allow, as_json, cmd, "optimize_auto", exact=exact, author=author)
+    run_loop(Path.cwd(), "optimize_auto", **asked)

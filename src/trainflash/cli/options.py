@@ -94,6 +94,14 @@ def sandbox_as_it_is_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return _sandbox("one that holds the project as it is now")(function)
 
 
+def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What a search is asked, as `tune.run_loop` takes it."""
+    budget = click.option("--budget", type=Duration(), help="Time for everything but an author's writing, such as 20m.")
+    for option in (command_argument, json_option, sandbox_or_new_option, author_options, allow_option, budget):
+        function = option(function)
+    return function
+
+
 def _sandbox(default: str) -> Callable[..., Any]:
     return click.option("--sandbox", type=PathName(), help=f"Work in this sandbox. Default: {default}.")
 

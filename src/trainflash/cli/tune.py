@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable
-from trainflash.cli.options import (
-    NO_AUTHOR,
-    AuthorOptions,
-    Duration,
-    PathName,
-    allow_option,
-    author_options,
-    command_argument,
-    json_option,
-    sandbox_or_new_option,
-)
+from trainflash.cli.options import NO_AUTHOR, AuthorOptions, Duration, PathName, json_option, search_options
 from trainflash.cli.output import Output
 
 DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy cores
@@ -27,22 +18,8 @@ DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy c
 
 @click.command(cls=Submittable, short_help="The whole loop: find, try, prove; ends with what awaits approval.")
 @click.argument("project", type=PathName(), default=".")
-@click.option("--budget", type=Duration(), help="Time for everything but an author's writing, such as 20m.")
-@allow_option
-@author_options
-@sandbox_or_new_option
-@json_option
-@command_argument
-def tune(
-    project: Path,
-    budget: float | None,
-    allow: str | None,
-    exact: bool,
-    author: AuthorOptions,
-    sandbox: Path | None,
-    as_json: bool,
-    cmd: tuple[str, ...],
-) -> None:
+@search_options
+def tune(project: Path, **asked: Any) -> None:
     """Find the bottleneck of PROJECT's training, try changes in a sandbox, and show what is proven faster.
 
     \b
@@ -50,7 +27,7 @@ def tune(
     trainflash tune . --budget 40m --allow order -- python train.py --config small.yaml
     trainflash tune . --author claude --author-dollars 3 -- python train.py
     """
-    run_loop(project, sandbox, budget, allow, as_json, cmd, "tune", exact=exact, author=author)
+    run_loop(project, "tune", **asked)
 
 
 @click.command(short_help="The whole loop on a bundled slow program.")
@@ -67,18 +44,18 @@ def demo(directory: Path | None, budget: float, as_json: bool) -> None:
 
     project = bundled.prepare(directory)
     Output(as_json).say(f"demo project: {project}")
-    run_loop(project, None, budget, None, as_json, (sys.executable, "train.py"), "demo")
+    run_loop(project, "demo", budget=budget, as_json=as_json, cmd=(sys.executable, "train.py"))
 
 
 def run_loop(
     project: Path,
-    sandbox: Path | None,
-    budget: float | None,
-    allow: str | None,
-    as_json: bool,
-    cmd: tuple[str, ...],
     name: str,
     *,
+    budget: float | None,
+    as_json: bool,
+    cmd: tuple[str, ...],
+    sandbox: Path | None = None,
+    allow: str | None = None,
     exact: bool = False,
     author: AuthorOptions = NO_AUTHOR,
 ) -> None:

@@ -79,8 +79,7 @@ class Attempt:
         self.result: RunRecord | None = None
         self.outputs: Path | None = None  # what it wrote in the project, once ended; None: not asked for
         self._process = process
-        self._gather: Callable[[launch.Process], Path | None] | None = None
-        self._look: Callable[[launch.Process], None] | None = None
+        self._keep: Callable[[launch.Process], Path | None] | None = None
         self._reader = Reader(run_dir)
         self.first_s: float | None = None  # when its first update was seen
         self._started = time.monotonic()
@@ -127,20 +126,14 @@ class Attempt:
         """Stop it if it still runs, close its view and write its `run.json`."""
         self.stop()
         if self.result is None:
-            if self._gather is not None:
-                self.outputs = self._gather(self._process)
-            if self._look is not None:
-                self._look(self._process)
+            if self._keep is not None:
+                self.outputs = self._keep(self._process)
             self.result = self._process.finish()
         return self.result
 
-    def gather(self, gather: Callable[[launch.Process], Path | None]) -> None:
-        """Keep what it writes in the project, with `gather`, when it has ended."""
-        self._gather = gather
-
-    def look(self, look: Callable[[launch.Process], None]) -> None:
-        """Look at what it left, with `look`, when it has ended."""
-        self._look = look
+    def at_end(self, keep: Callable[[launch.Process], Path | None]) -> None:
+        """When it has ended keep of what it wrote what `keep` keeps; that gives `outputs`."""
+        self._keep = keep
 
     @property
     def log(self) -> Path:
@@ -225,9 +218,12 @@ class Starter:
             prepare=(lambda view: outputs.put(view, self.sandbox, carry)) if carry is not None else None,
         )
         attempt = Attempt(name, process, run_dir)
-        attempt.look(lambda ended: written.keep(ended.view, self.sandbox, run_dir))
-        if gather or self.gather:
-            attempt.gather(lambda ended: outputs.gather(ended.view, self.sandbox, run_dir / "outputs"))
+
+        def keep(ended: launch.Process) -> Path | None:
+            written.keep(ended.view, self.sandbox, run_dir)
+            return outputs.gather(ended.view, self.sandbox, run_dir / "outputs") if gather or self.gather else None
+
+        attempt.at_end(keep)
         return attempt
 
     def reach(self, attempts: Iterable[Attempt], target: int | None, deadline_s: float | None = None) -> None:

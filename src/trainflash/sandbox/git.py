@@ -30,7 +30,7 @@ class TreeEntry:
 
 
 @dataclass(frozen=True)
-class Git:
+class Git(git_runner.Verbs):
     """One repository with the work tree and the index (None: the repository's own) that calls use."""
 
     git_dir: str
@@ -41,23 +41,14 @@ class Git:
         """The same with another index file; the repository's own is then neither read nor written."""
         return replace(self, index=str(index))
 
-    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """Standard output of `git ARGUMENTS`. Raises `UsageError` with git's first line of complaint."""
-        return self._ask(arguments, stdin).or_raise(arguments[0], f"check the repository: git -C {self.work_tree} status")
+    @property
+    def mend(self) -> str:
+        return f"check the repository: git -C {self.work_tree} status"
 
-    def text(self, *arguments: str, stdin: bytes = b"") -> str:
-        """Standard output without the last newline, as a path-safe string."""
-        return os.fsdecode(self.run(*arguments, stdin=stdin)).removesuffix("\n")
-
-    def attempt(self, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
-        """Exit code, standard output and standard error, whatever they are."""
-        answer = self._ask(arguments, stdin)
-        return answer.code, answer.out, answer.err
-
-    def _ask(self, arguments: Sequence[str], stdin: bytes) -> git_runner.Answer:
+    def ask(self, words: Sequence[str], stdin: bytes) -> git_runner.Answer:
         index = {"GIT_INDEX_FILE": self.index} if self.index else {}
         return git_runner.execute(
-            [f"--work-tree={self.work_tree}", *arguments],
+            [f"--work-tree={self.work_tree}", *words],
             self.work_tree,
             settings=_SETTINGS,
             environment={**_ATTRIBUTES_OF_TREES_ALONE, **index},
@@ -88,9 +79,7 @@ class Git:
             yield from self._read(batch)
 
     def _read(self, batch: Sequence[TreeEntry]) -> Iterator[tuple[TreeEntry, bytes]]:
-        oids = [entry.oid for entry in batch]
-        out = self.run("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode())
-        yield from zip(batch, git_runner.objects(out, oids, _GONE), strict=True)
+        yield from zip(batch, self.contents([entry.oid for entry in batch], _GONE), strict=True)
 
 
 def discover(project: Path) -> Git | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -156,14 +157,14 @@ def latest(session: Session, command: Command) -> tuple[Diagnosis, Summary] | No
     return None
 
 
-def of_accepted(session: Session) -> Diagnosis | None:
-    """The newest diagnosis of what is accepted now, made with the command that it runs with; None where there is none yet."""
+def of_accepted(session: Session, diagnoses: Sequence[Diagnosis]) -> Diagnosis | None:
+    """The newest of `diagnoses`, oldest first, of what is accepted now, under the command that goes with it; None where there is none."""
     accepted = session.accepted()
     if not accepted:
         return None
     command = as_changed(accepted[-1].command, accepted)
     wanted = redact.argv(command.argv), redact.environment(command.env)
-    for diagnosis, _ in reversed(session.diagnoses()):
+    for diagnosis in reversed(diagnoses):
         record = session.directory / "runs" / diagnosis.run / "run.json"
         known = read_document(RunRecord, record).command if record.is_file() else None
         if known and (known.argv, dict(known.env)) == wanted and moving.is_of(session, diagnosis.run, session.tip()):

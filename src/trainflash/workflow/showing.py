@@ -25,7 +25,7 @@ def view(session: Session, *, spent_s: float = 0.0, stopped_because: str = "") -
     return report.TuneView(
         project=session.sandbox.project,
         before=diagnoses[0] if diagnoses else None,
-        after=diagnosing.of_accepted(session),
+        after=diagnosing.of_accepted(session, diagnoses),
         experiments=tuple(map(_without_secrets, session.experiments())),
         combined=session.combination() if len(ready) == len(accepted) else ready[-1].verdict,
         diff=redact.text(sandbox.diff(session.sandbox, session.sandbox.base_ref, ready[-1].commit)) if ready else "",

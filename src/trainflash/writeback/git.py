@@ -16,11 +16,10 @@ _SETTINGS = (
     "diff.orderFile=/dev/null", "diff.context=3", "diff.interHunkContext=0", "diff.algorithm=myers", "diff.indentHeuristic=true",
 )  # fmt: skip
 _OWNERS = ("core.sparseCheckout=false", "index.sparse=false")
-_DAMAGED = "the sandbox is damaged: discard it and make a new one"
 
 
 @dataclass(frozen=True)
-class Git:
+class Git(git_runner.Verbs):
     """Git in `folder`; with `git_dir`, in that repository alone; with `index`, with that file for an index."""
 
     folder: str
@@ -28,36 +27,15 @@ class Git:
     index: str = ""
 
     settings: ClassVar[tuple[str, ...]] = _SETTINGS
+    mend: ClassVar[str] = "the sandbox is damaged: discard it and make a new one"
 
-    def path(self, *arguments: str) -> str:
-        """Standard output that is a path."""
-        return os.fsdecode(self.run(*arguments)).removesuffix("\n")
-
-    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """Standard output. Raises `UsageError` with git's first line of complaint."""
-        return self._ask(arguments, stdin).or_raise(arguments[0], _DAMAGED)
-
-    def text(self, *arguments: str, stdin: bytes = b"") -> str:
-        """Standard output without the last newline."""
-        return self.run(*arguments, stdin=stdin).decode().removesuffix("\n")
-
-    def attempt(self, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
-        """Exit code, standard output and standard error, whatever they are."""
-        answer = self._ask(arguments, stdin)
-        return answer.code, answer.out, answer.err
-
-    def _ask(self, arguments: Sequence[str], stdin: bytes) -> git_runner.Answer:
+    def ask(self, words: Sequence[str], stdin: bytes) -> git_runner.Answer:
         return git_runner.execute(
-            arguments, self.folder, settings=self.settings, environment=self.environment(), stdin=stdin, git_dir=self.git_dir
+            words, self.folder, settings=self.settings, environment=self.environment(), stdin=stdin, git_dir=self.git_dir
         )
 
     def environment(self) -> dict[str, str]:
         return {"GIT_INDEX_FILE": self.index} if self.index else {}
-
-    def blobs(self, oids: Sequence[str]) -> list[bytes]:
-        """The content of each object, as stored (no filter, no line-ending conversion)."""
-        out = self.run("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode()) if oids else b""
-        return list(git_runner.objects(out, oids, _DAMAGED))
 
 
 @dataclass(frozen=True)

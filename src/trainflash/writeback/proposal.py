@@ -103,7 +103,7 @@ def _committed(sandbox: Sandbox, git: Git, commit: str) -> list[tuple[str, Conte
             raise UsageError(f"{path} is a submodule", "change submodules by hand")
         found.append((path, [(old_mode, old_oid), (mode, oid)]))
     held = sorted({oid for _, sides in found for mode, oid in sides if int(mode, 8)})
-    data = dict(zip(held, git.blobs(held), strict=True))
+    data = dict(zip(held, git.contents(held), strict=True))
     committed = []
     for path, sides in found:
         base, new = (Content(mode, data[oid]) if int(mode, 8) else None for mode, oid in sides)

@@ -47,10 +47,10 @@ def _stored(sandbox: Sandbox, parent: str, files: Mapping[str, Content]) -> dict
         _lay_out(Path(sandbox.repository), tree, files)
         git = OwnersGit(
             str(tree),
-            git_dir=owners.path("rev-parse", "--absolute-git-dir"),
+            git_dir=owners.text("rev-parse", "--absolute-git-dir"),
             index=os.path.join(folder, "index"),
             objects=str(objects),
-            borrowed=os.path.realpath(os.path.join(sandbox.repository, owners.path("rev-parse", "--git-path", "objects"))),
+            borrowed=os.path.realpath(os.path.join(sandbox.repository, owners.text("rev-parse", "--git-path", "objects"))),
         )
         names = b"".join(os.fsencode(path) + b"\0" for path in files)
         git.run("read-tree", parent)
@@ -63,7 +63,7 @@ def _stored(sandbox: Sandbox, parent: str, files: Mapping[str, Content]) -> dict
             facts, name = line.split(b"\t", 1)
             if os.fsdecode(name) in files:
                 entries[os.fsdecode(name)] = facts.decode().split()[:2]
-        data = git.blobs([oid for _, oid in entries.values()])
+        data = git.contents([oid for _, oid in entries.values()])
         return {path: Content(mode, content) for (path, (mode, _)), content in zip(entries.items(), data, strict=True)}
 
 

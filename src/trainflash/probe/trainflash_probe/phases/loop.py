@@ -358,12 +358,9 @@ class Loop:
             self.tell(self.on_backward, tensors, grad_tensors)
 
     def scores_with_gradients(self) -> bool:
-        """A derivative that is asked for now trains nothing: the network was put into evaluation mode, and an optimizer makes the steps."""
-        return (
-            self.evaluating
-            and not (self.rolling or self.eval_by_forward or self.last_root_training or self.trains_in_eval_mode)
-            and self.clock.steps_by_optimizer()
-        )
+        """A derivative that this evaluation asks for trains nothing: the network is in evaluation mode, an optimizer makes the steps."""
+        other = self.rolling or self.eval_by_forward or self.last_root_training or self.trains_in_eval_mode
+        return not other and self.clock.steps_by_optimizer()
 
     def update_begins(self, optimizer: object) -> None:
         """`optimizer.step` is about to run, outermost."""
