@@ -97,6 +97,11 @@ def _of_sqlite(path: Path):
                     "gpu_memcpy",
                 )
             )
+    if "CUPTI_ACTIVITY_KIND_MEMSET" in names:
+        cursor = base.execute("select start, end, bytes, correlationId, deviceId, streamId from CUPTI_ACTIVITY_KIND_MEMSET")
+        for start, end, size, correlation, where, stream in cursor:
+            told = {"correlation": correlation, "bytes": size, "device": where}
+            device.append((start / 1e3, (end - start) / 1e3, "Memset", told, (where, stream), "gpu_memset"))
     if "CUPTI_ACTIVITY_KIND_RUNTIME" in names:
         for start, end, name, correlation, thread in base.execute(
             "select start, end, nameId, correlationId, globalTid from CUPTI_ACTIVITY_KIND_RUNTIME"
