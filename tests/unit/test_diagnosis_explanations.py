@@ -4,7 +4,7 @@ import pytest
 
 from trainflash import knobs
 from trainflash.diagnosis import EXPLANATIONS, explain
-from trainflash.diagnosis.rules import LIVE, REPORTED
+from trainflash.diagnosis.rules import LIVE, REPORTED, TRACED
 from trainflash.errors import UsageError
 from trainflash.report import explanation
 from trainflash.schema import KINDS
@@ -24,7 +24,7 @@ def test_every_finding_is_explained(kind):
 
 def test_nothing_is_explained_twice():
     assert sorted(explanation.kind for explanation in EXPLANATIONS) == sorted(KINDS)
-    assert {*REPORTED, *LIVE} == set(KINDS)
+    assert {*REPORTED, *LIVE, *TRACED} == set(KINDS)
 
 
 def test_every_section_of_the_guide_leads_to_a_finding():

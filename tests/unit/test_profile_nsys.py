@@ -8,7 +8,7 @@ import sqlite3
 
 import numpy as np
 import pytest
-from nsys_exports import EPOCH, KERNEL, PID, TID, Export, of_process, of_thread, training
+from nsys_exports import EPOCH, KERNEL, PID, SCHEMA, TID, Export, of_process, of_thread, training
 
 from trainflash.errors import UsageError
 from trainflash.profile.analysis.build import Options, summarize
@@ -111,6 +111,7 @@ def test_ranges_that_never_end_marks_and_ranges_across_threads(tmp_path):
     export.range("across", 70, 500, kind=60)
     export.add("DIAGNOSTIC_EVENT", severity=2, text="Not all CUDA events might have been collected.\nmore")
     export.add("DIAGNOSTIC_EVENT", severity=1, text="Process was launched")
+    export.add("DIAGNOSTIC_EVENT", severity=2, text="No CUDA events collected. Does the process use CUDA?")  # of another process
     (trace,) = read(export.write(tmp_path / "report.sqlite"))
     assert trace.quality.unmatched == 1 and trace.quality.notes == ("nsys says: Not all CUDA events might have been collected.",)
     assert [trace.strings[code] for code in trace.marks.name.tolist()] == ["a mark"]
@@ -223,3 +224,11 @@ def test_damage_gives_a_trace_or_one_line(tmp_path):
 def test_columns_are_integers(tmp_path):
     (trace,) = read(training().write(tmp_path / "report.sqlite"))
     assert trace.column("correlation").values.dtype.kind == "i" and isinstance(trace.events.start_ns, np.ndarray)
+
+
+def test_an_export_in_which_nothing_was_recorded_is_told_as_one(tmp_path):
+    export = Export()
+    export.add("TARGET_INFO_SESSION_START_TIME", utcEpochNs=1)
+    kept = {table: SCHEMA[table] for table in ("StringIds", "TARGET_INFO_SESSION_START_TIME")}
+    with pytest.raises(UsageError, match="is an export of nsys, but nothing of a program was recorded"):
+        read(export.write(tmp_path / "report.sqlite", schema=kept))

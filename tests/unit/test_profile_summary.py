@@ -14,7 +14,7 @@ import pytest
 from profile_scenarios import LOADING, Event, call, flat, host, launched, profile, ranks, step, trace, training, work
 
 from trainflash import knobs
-from trainflash.diagnosis.rules import REPORTED
+from trainflash.diagnosis.rules import REPORTED, TRACED
 from trainflash.errors import UsageError
 from trainflash.profile.analysis import candidates, copies, words
 from trainflash.profile.analysis.build import Options, digest, summarize
@@ -427,10 +427,10 @@ def test_candidates_name_findings_and_knobs_that_diagnose_knows():
     found = [each for summary in made for each in summary.optimization_candidates]
     assert {"data_loading", "pageable_copies", "layout"} <= {each.candidate_id for each in found}
     for each in found:
-        assert each.finding in KINDS and each.finding in REPORTED, "trainflash explain knows it"
+        assert each.finding in (*REPORTED, *TRACED), "trainflash explain knows it"
         assert all(each.finding in answers[name] for name in each.knobs), (each.candidate_id, each.knobs)
     text = Path(candidates.__file__).read_text(encoding="utf-8")
-    assert {name for name in KINDS if f'"{name}"' in text} <= set(REPORTED)
+    assert {name for name in KINDS if f'"{name}"' in text} <= {*REPORTED, *TRACED}
 
 
 def exposed_copies():

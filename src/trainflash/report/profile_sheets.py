@@ -397,7 +397,9 @@ def _launches(summary: ProfileSummary) -> Block:
         f"{found.kernels:,} kernels, {figures.number(found.mean_kernel_us)} µs on average, "
         f"{figures.percent(found.short_kernels_share)} under 10 µs",
         f"from the call to the kernel on an idle stream: {figures.number(found.launch_latency.median)} µs "
-        f"(median of {found.launch_latency.count:,})",
+        f"(median of {found.launch_latency.count:,})"
+        if found.launch_latency.count
+        else "from the call to the kernel on an idle stream: not measured, no stream was idle",
         f"{found.synchronizing_calls:,} synchronizing calls, {ms(found.synchronizing_us)}",
     ]
     if graphs:

@@ -112,6 +112,7 @@ class CopyStat:
     bandwidth_gb_s: float | None
     exposed_us: float  # no kernel that computes beside it
     hidden_us: float = 0.0  # the instants at which one does
+    recurs: bool | None = None  # in more than one step, or all over a window without steps; None: a single step tells nothing
     duration_unit: str = "us"
 
 

@@ -18,9 +18,38 @@ from trainflash.schema.profile_ops import CopyStat
 from trainflash.schema.profile_times import IdleCause
 from trainflash.schema.profiles import OptimizationCandidate, ProfileSummary
 
-US_PER_MS = 1000
+US_PER_MS, NS_PER_US = 1000, 1000
 _FUSED = frozenset({"Adam", "AdamW", "SGD", "Adagrad"})  # classes of torch.optim that have such an implementation
+_KERNELS = ("precision", "attention_kernel")  # findings that say how kernels compute
 _FOREACH = frozenset({"NAdam", "RAdam", "Adamax", "RMSprop", "Adadelta", "ASGD", "Rprop"})
+
+
+_ADVICE = {
+    "fuse": {
+        "torch": "fuse small operations: torch.compile, CUDA graphs, fused or foreach optimizers",
+        "jax": "compile more at once: one jax.jit around the whole step, its buffers donated",
+        "": "fuse small kernels, or capture them into a graph that is launched at once",
+    },
+    "fuse_kernels": {
+        "torch": "fewer and larger kernels: fuse them with torch.compile",
+        "jax": "fewer and larger kernels: one jax.jit around what is computed together",
+        "": "fewer and larger kernels",
+    },
+    "later": {
+        "nsys": "record later: nsys profile --delay, or --capture-range=cudaProfilerApi around steps that others went before",
+        "jax": "begin the trace behind a few steps: jax.profiler.start_trace after block_until_ready",
+        "": "profile later: torch.profiler.schedule(wait=…, warmup=…), three steps or more",
+    },
+    "stacks": {
+        "nsys": "record Python too (nsys profile --python-sampling=true), or run trainflash diagnose, which names the lines",
+        "jax": "record Python too: python_tracer_level=1 of jax.profiler's options",
+        "": "profile with stacks, or run trainflash diagnose, which names the lines",
+    },
+    "values": {
+        "jax": "read values (float(), np.asarray, print of an array) less often, or later",
+        "": "read values (.item(), .cpu(), print of a tensor) less often, or later",
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,6 +95,20 @@ class _Case:
         return next((each.exclusive_duration for each in self.summary.semantic_families if each.family == family), 0.0)
 
     @property
+    def framework(self) -> str:
+        """Whose program this is: torch, jax; "" where nothing tells."""
+        summary = self.summary
+        if "xplane" in summary.source_format:
+            return "jax"
+        named = [op.name for op in (*summary.hot_ops, *summary.host_ops)]
+        return "torch" if "kineto" in summary.source_format or any("at::native" in name or "aten::" in name for name in named) else ""
+
+    def advice(self, what: str) -> str:
+        """The suggestion of this name in the words of the program's framework, or of the tool that recorded it."""
+        told = _ADVICE[what]
+        return next(told[key] for key in (self.summary.source_format, self.framework, "") if key in told)
+
+    @property
     def card(self) -> Board | None:
         """The registry's row of the devices."""
         return products.card([each.name for each in self.summary.devices])
@@ -88,24 +131,42 @@ class _Case:
 
 
 def candidates(summary: ProfileSummary, limits: Thresholds = DEFAULT) -> tuple[OptimizationCandidate, ...]:
-    """All candidates, the one with the largest share first. Where most of the window is start-up, nothing else can be told from it."""
+    """All candidates, the one with the largest share first. Where hardly any of the window is left beside start-up, that is all."""
     case = _Case(summary, limits)
     if summary.trace_overview.captured_launches:
         return (_capturing(summary),)
     setting_up = list(_startup(case))
-    if setting_up and case.startup_us > case.window_us:
+    whole = summary.time_breakdown.window_us
+    if setting_up and case.startup_us > limits.startup_most * whole:
         return tuple(setting_up)
     found = [*setting_up, *(candidate for rule in RULES for candidate in rule(case))]
     if not found and summary.trace_overview.num_complete_events:
         found = list(_healthy(case))
-    return tuple(sorted(found, key=lambda each: (-_worth(each, limits), each.candidate_id)))
+    steady = case.window_us / whole if whole else 1.0
+    ordered = sorted(found, key=lambda each: (-_worth(each, limits, steady), each.candidate_id))
+    return tuple(_within_computing(ordered, limits))
 
 
-def _worth(candidate: OptimizationCandidate, limits: Thresholds) -> float:
-    """What it is ranked by: its share; of time in which kernels run only the part that its cure usually saves, or can save at most."""
+def _within_computing(ordered: list[OptimizationCandidate], limits: Thresholds) -> list[OptimizationCandidate]:
+    """That the device computes stands behind what it mostly computes at, where that can be told: the one is why of the other."""
+    computing = next((each for each in ordered if each.finding == "compute" and each.share), None)
+    if computing is None:
+        return ordered
+    why = [each for each in ordered if each.finding in _KERNELS and (each.share or 0.0) >= limits.within * (computing.share or 0.0)]
+    rest = [each for each in ordered if each is not computing and each not in why]
+    at = sum(ordered.index(each) < ordered.index(computing) for each in rest)
+    return [*rest[:at], *why, computing, *rest[at:]] if why else ordered
+
+
+def _worth(candidate: OptimizationCandidate, limits: Thresholds, steady: float) -> float:
+    """What it is ranked by: its share, of the whole window; of time in which kernels run only the part that its cure usually saves, or can
+    save at most. `steady`: the part of the window that is no start-up."""
     share = candidate.share or 0.0
+    if candidate.candidate_id == "startup":
+        return share
+    share *= steady
     usual = {"precision": limits.half_saving, "attention": limits.attention_saving, "optimizer": limits.optimizer_saving}
-    most = 1 - 1 / candidate.ceiling_speedup if candidate.ceiling_speedup else share
+    most = (1 - 1 / candidate.ceiling_speedup) * steady if candidate.ceiling_speedup else share
     return min(share * usual.get(candidate.candidate_id, 1.0), most)
 
 
@@ -122,6 +183,8 @@ def _startup(case: _Case) -> Iterator[OptimizationCandidate]:
     found = next((each for each in idle.causes if each.cause == "startup"), None) if idle else None
     if not found or not whole or found.total_us / whole < case.limits.listed:
         return
+    if found.longest_us * NS_PER_US < case.limits.one_off_ns and found.total_us < case.limits.mostly * whole:
+        return  # the moment before the first work of a short window
     doing = case.host_was_in("startup")
     figures = [
         Evidence("idle", round(found.total_us / US_PER_MS, 3), "ms"),
@@ -132,7 +195,7 @@ def _startup(case: _Case) -> Iterator[OptimizationCandidate]:
         "startup", "Start-up, or a single stall: no part of a steady step",
         "Libraries that are loaded, first allocations, compilation, or one stall: it does not come again in each step, and is left out "
         "of all other shares.", "startup", (), found.total_us / whole,
-        ["profile later: torch.profiler.schedule(wait=…, warmup=…), three steps or more"], figures, bounded=False,
+        [case.advice("later")], figures, bounded=False,
     )  # fmt: skip
 
 
@@ -172,11 +235,21 @@ def _loading_on_the_host(case: _Case) -> Iterator[OptimizationCandidate]:
         )  # fmt: skip
 
 
+def _pausing(case: _Case) -> IdleCause | None:
+    """The moments that a device takes to begin queued work, where they are no longer than that."""
+    cause = case.cause("queued")
+    alone = all(each.streams == 1 for each in case.summary.devices)  # nothing that its stream could wait for
+    usual = case.limits.latency_ns / NS_PER_US if alone else case.limits.between_kernels_us
+    return cause if cause and cause.total_us < cause.count * usual else None
+
+
 def _launching(case: _Case) -> Iterator[OptimizationCandidate]:
-    cause, launches = case.cause("launch_bound"), case.summary.launches
+    cause, pauses, launches = case.cause("launch_bound"), _pausing(case), case.summary.launches
     if not cause:
         return
     figures = _idle_figures(case, cause)
+    if pauses:
+        figures.append(Evidence("and between queued kernels", round(pauses.total_us / US_PER_MS, 3), "ms"))
     if launches:
         figures += [Evidence("kernels", launches.kernels)]
         if launches.mean_kernel_us is not None:
@@ -184,13 +257,13 @@ def _launching(case: _Case) -> Iterator[OptimizationCandidate]:
         if launches.short_kernels_share is not None:
             figures.append(Evidence("kernels under 10 µs", launches.short_kernels_share, "share"))
     suggestions = [
-        "fuse small operations: torch.compile, CUDA graphs, fused or foreach optimizers",
+        case.advice("fuse"),
         "more work per launch: larger micro-batches",
     ]
     yield _candidate(
         "launch_bound", "The device waits for the host to launch work",
         "Between kernels the host runs operators and Python that prepare the next launch.", "launch_overhead", (),
-        case.part(cause.total_us), suggestions, figures,
+        case.part(cause.total_us + (pauses.total_us if pauses else 0.0)), suggestions, figures,
     )  # fmt: skip
 
 
@@ -199,12 +272,13 @@ def _queued(case: _Case) -> Iterator[OptimizationCandidate]:
     if not cause:
         return
     figures = _idle_figures(case, cause)
-    if cause.total_us < cause.count * case.limits.between_kernels_us:
-        yield _candidate(
-            "between_kernels", "The device pauses between short kernels", "Their work was queued; it takes a moment to begin each one.",
-            "launch_overhead", (), case.part(cause.total_us), ["fewer and larger kernels: fuse them with torch.compile"],
-            [*figures, Evidence("stretches", cause.count)],
-        )  # fmt: skip
+    if _pausing(case):
+        if not case.cause("launch_bound"):
+            yield _candidate(
+                "between_kernels", "The device pauses between short kernels", "Their work was queued; it takes a moment to begin each one.",
+                "launch_overhead", (), case.part(cause.total_us), [case.advice("fuse_kernels")],
+                [*figures, Evidence("stretches", cause.count)],
+            )  # fmt: skip
         return
     several = (case.summary.trace_overview.world_size or 1) > case.summary.trace_overview.num_ranks
     suggestions = ["look at what its stream waits for: events of other streams, collectives, host functions, another process"]
@@ -226,12 +300,12 @@ def _synchronising(case: _Case) -> Iterator[OptimizationCandidate]:
     yield _candidate(
         "synchronization", "The host waits for the device, then the device for the host",
         "A synchronizing call, or a read of a result, lets the queue run dry; the device idles until it is filled again.", "sync_point", (),
-        case.part(cause.total_us), ["read values (.item(), .cpu(), print of a tensor) less often, or later"], figures,
+        case.part(cause.total_us), [case.advice("values")], figures,
     )  # fmt: skip
 
 
 def _pageable(case: _Case) -> Iterator[OptimizationCandidate]:
-    unpinned = [each for each in case.summary.copies if each.direction == "H2D" and each.pinned is False]
+    unpinned = [each for each in case.summary.copies if each.direction == "H2D" and each.pinned is False and each.recurs is not False]
     exposed = sum(each.exposed_us for each in unpinned)
     waiting = case.cause("copy") if unpinned else None
     part = case.part(exposed + (waiting.total_us if waiting else 0.0))
@@ -257,12 +331,12 @@ _COPIES = (
     (
         "host_to_device", "h2d", "Copies to the device that nothing computes beside",
         "From pinned memory, or memory of unknown kind. Large ones in each step are weights or states that are kept on the host.",
-        lambda each: each.direction == "H2D" and each.pinned is not False,
+        lambda each: each.direction == "H2D" and each.pinned is not False and each.recurs is not False,
         ("offload less: keep on the device what fits", "prefetch further ahead on a stream of its own", "copy fewer bytes"),
     ),
     (
         "device_to_host", "h2d", "Copies to the host that nothing computes beside", "Results, or states that are offloaded.",
-        lambda each: each.direction == "D2H",
+        lambda each: each.direction == "D2H" and each.recurs is not False,
         ("copy less often, or fewer bytes", "copy into pinned memory with non_blocking=True, and go on computing"),
     ),
     (
@@ -368,7 +442,7 @@ def _untraced(case: _Case) -> Iterator[OptimizationCandidate]:
         "For a millisecond or more at a time no operator and no call was recorded on the threads that drive the device.", "host_code", (),
         case.part(cause.total_us),
         ["look at what other threads and processes did: these slept"] if stacks
-        else ["profile with stacks, or run trainflash diagnose, which names the lines"],
+        else [case.advice("stacks")],
         _idle_figures(case, cause),
     )  # fmt: skip
 
@@ -426,6 +500,12 @@ def _optimizer_knobs(case: _Case, path: str) -> tuple[str, ...]:
     return fused + (("optimizer_foreach",) if found[1] in _FUSED | _FOREACH and "multi_tensor_apply" not in kernels else ())
 
 
+_LAYOUTS = {
+    True: "keep one memory format (channels_last for convolutions)",
+    False: "keep axes in the order that the next operation reads: fewer transposes that are made contiguous",
+}
+
+
 def _layout(case: _Case) -> Iterator[OptimizationCandidate]:
     part = case.of_device(case.family_us("layout")) if case.summary.devices else 0.0
     if part < case.limits.layout:
@@ -433,7 +513,7 @@ def _layout(case: _Case) -> Iterator[OptimizationCandidate]:
     example = next(each.example_op for each in case.summary.semantic_families if each.family == "layout")
     yield _candidate(
         "layout", "Tensors change their layout", "Kernels that only rearrange memory take a part of the device's time.", "memory_format",
-        (), part, ["keep one memory format (channels_last for convolutions)"], [Evidence("such as", example or "")],
+        (), part, [_LAYOUTS[case.family_us("convolution") > 0]], [Evidence("such as", example or "")],
     )  # fmt: skip
 
 
@@ -448,12 +528,12 @@ def _attention(case: _Case) -> Iterator[OptimizationCandidate]:
     part = softmax + case.of_device(taken)
     if part < case.limits.listed:
         return
-    least = products.least_us(batched, case.card)
+    least, known = products.least_us(batched, case.card)
     yield _candidate(
         "attention", "Attention is written out", "Softmax kernels beside batched products, and no fused attention kernel.",
         "attention_kernel", (), part, ["scaled_dot_product_attention"],
         [Evidence("softmax", round(softmax, 6), "share"), Evidence("batched products", round(part - softmax, 6), "share")],
-        saved=None if least is None else part - case.of_device(min(least, taken)),
+        saved=part - case.of_device(min(least, taken)) if known else None,
     )  # fmt: skip
 
 
@@ -464,19 +544,20 @@ def _single_precision(case: _Case) -> Iterator[OptimizationCandidate]:
     formats = products.faster_formats(case.card)
     if part < case.limits.listed or not formats:
         return
-    least = products.least_us(slow, case.card)
+    least, known = products.least_us(slow, case.card)
     figures = [Evidence("such as", slow[0].name), Evidence("products in 32-bit floats", round(part, 6), "share")]
-    if least is not None:
+    if known:
         figures.append(
             Evidence("at the card's fastest 16-bit or TF32 rate they take at least", round(min(least, taken) / US_PER_MS, 3), "ms")
         )
+        figures += [Evidence("of their time this is known of", round(known / taken, 6), "share")] if known < taken else []
     else:
         figures.append(
             Evidence("least time of these products", f"unknown: {'no shapes in the trace' if case.card else 'card not in the registry'}")
         )
     yield _candidate(
         "precision", "Products in 32-bit floats", "Kernels of these names multiply in full precision.", "precision", (), part,
-        formats, figures, saved=None if least is None else part - case.of_device(min(least, taken)),
+        formats, figures, saved=part - case.of_device(min(least, taken)) if known else None,
     )  # fmt: skip
 
 

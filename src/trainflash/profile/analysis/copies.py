@@ -9,6 +9,8 @@ import numpy as np
 
 from trainflash.profile.analysis.figures import us
 from trainflash.profile.analysis.intervals import union, without
+from trainflash.profile.analysis.step_marks import RankSteps
+from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Work
 from trainflash.profile.events import Kind
@@ -35,10 +37,11 @@ def direction(name: str, kind: int, source: str | None = None, target: str | Non
     return (f"{sides[0]}2{sides[1]}", pinned) if all(sides) else ("other", pinned)
 
 
-def copies(timelines: Sequence[Timeline]) -> tuple[CopyStat, ...]:
+def copies(devices: Sequence[tuple[Timeline, RankSteps]], limits: Thresholds = DEFAULT) -> tuple[CopyStat, ...]:
     """Copies and memsets within the windows, costliest first; all devices together."""
     found: dict[tuple[str, bool | None], list[int]] = {}
-    for timeline in timelines:
+    when: dict[tuple[str, bool | None], list[np.ndarray]] = {}
+    for number, (timeline, _) in enumerate(devices):
         rank, device = timeline.rank, timeline.device
         inside = timeline.inside
         copying = device.work[inside.at] == Work.COPY
@@ -59,6 +62,8 @@ def copies(timelines: Sequence[Timeline]) -> tuple[CopyStat, ...]:
             together = union(start[same], end[same])
             took, moving = end[same] - start[same], (device.end - device.start)[here[known]]  # the bytes of a copy move in all of its time
             alone = without(together, timeline.compute)
+            when.setdefault(key, [np.empty(0, np.int64) for _ in devices])
+            when[key][number] = np.append(when[key][number], start[same])
             sums = found.setdefault(key, [0] * 7)
             added = (
                 len(here),
@@ -83,6 +88,22 @@ def copies(timelines: Sequence[Timeline]) -> tuple[CopyStat, ...]:
                 bandwidth_gb_s=round(moved / sized_ns, 3) if sized and sized_ns else None,
                 exposed_us=us(alone),
                 hidden_us=us(beside),
+                recurs=_recurs(when[way, pinned], devices, limits),
             )
         )
     return tuple(sorted(answers, key=lambda each: (-each.total_duration, each.direction, str(each.pinned))))
+
+
+def _recurs(when: Sequence[np.ndarray], devices: Sequence[tuple[Timeline, RankSteps]], limits: Thresholds) -> bool | None:
+    """Whether copies that begin at these instants, by device, come again on one of the devices; None where no device can tell."""
+    told = [_on_one(start, timeline, steps, limits) for start, (timeline, steps) in zip(when, devices, strict=True) if len(start)]
+    return True if True in told else None if None in told else False
+
+
+def _on_one(start: np.ndarray, timeline: Timeline, steps: RankSteps, limits: Thresholds) -> bool | None:
+    within = (steps.start >= timeline.window[0]) & (steps.start < timeline.window[1])
+    if within.sum() == 1:
+        return None
+    if within.any():
+        return len(np.unique(np.searchsorted(steps.start[within], start, side="right"))) > 1
+    return bool(start.max() - start.min() >= limits.recurring * timeline.whole.total)

@@ -3,12 +3,13 @@
 The causes, in the order in which they may claim an instant:
 
 * `startup`: a stretch that no steady step has (`one_offs`): loading, first allocations, compilation, a single stall;
-* `queued`: what follows had been launched already, and the device took that long to begin it: no host call is to blame;
+* `queued`: what follows had been launched already, and the device took longer to begin it than a launch takes: no host call is to blame;
 * `data_loading`: a driving thread fetches its next batch;
 * `collective_wait`: it is inside a call of a process group; or a collective runs, waits for a later rank, and nothing computes beside it;
 * `copy`: it stages the bytes of a copy to the device;
 * `no_work`: no driving thread has any event for a millisecond or more: code that the tracer does not see;
 * `host_code`: for as long it makes no call into the runtime, before work that it launches later: operators and Python on the host;
+  not where it goes from one short operator to the next: that is what launching is made of;
 * `synchronization`: the host waits for the device, for a read from it too, or the gap began while it did: its queue ran dry and is
   being filled again;
 * `launch_bound`: everything else: the host is busy, and the device waits for what it will launch next;
@@ -29,6 +30,7 @@ from trainflash.profile.analysis.step_marks import RankSteps
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.waiting_on_copies import staged_and_read
+from trainflash.profile.events import Kind
 from trainflash.schema.profile_times import Idle, IdleCause, IdleCauseName
 
 CAUSES: tuple[IdleCauseName, ...] = get_args(IdleCauseName)
@@ -57,7 +59,7 @@ def causes_of(
             "host_code": joined(
                 [
                     _silent(timeline, joined([threads.operating, held]), limits),
-                    _silent(timeline, joined([threads.calling, held]), limits, known),
+                    _not_dispatching(timeline, _silent(timeline, joined([threads.calling, held]), limits, known), limits),
                 ]
             ),
             "synchronization": joined([held, drained]),
@@ -115,10 +117,20 @@ def _silent(timeline: Timeline, events: Spans, limits: Thresholds, inside: Spans
     return Spans(silent.start[long], silent.end[long])
 
 
+def _not_dispatching(timeline: Timeline, silent: Spans, limits: Thresholds) -> Spans:
+    """Those of the stretches in which operators do not follow each other as closely as an eager program dispatches them."""
+    rank = timeline.rank
+    begun = np.sort(rank.start[rank.on_leading(rank.rows(Kind.HOST_OP))])
+    number = np.searchsorted(begun, silent.end, side="left") - np.searchsorted(begun, silent.start, side="left")
+    slow = number * limits.dispatch_ns < silent.end - silent.start
+    return Spans(silent.start[slow], silent.end[slow])
+
+
 def _by_gap(timeline: Timeline, held: Spans, limits: Thresholds) -> tuple[Spans, Spans, Spans, Spans]:
     """(the host launches late, the launch came before, the gap began while the host waited for the device, what was late is known).
 
-    Work that was launched in mid-gap is queued from the end of its call on, where it waits for longer than a launch takes.
+    Work that was launched before the gap is queued from when it could have begun; what was launched in mid-gap from the end of its call
+    on, where it waits for longer than a launch takes.
     """
     device, gaps = timeline.device, timeline.idle
     if not len(device) or not len(gaps):
@@ -130,7 +142,7 @@ def _by_gap(timeline: Timeline, held: Spans, limits: Thresholds) -> tuple[Spans,
     calls = np.where(known, device.launch[following], 0)
     launch = np.where(known, device.launch_ns[following], gaps.end)
     returned = np.where(known, timeline.rank.end[calls], gaps.end)
-    since = np.where(launch < gaps.start, gaps.start, returned)
+    since = np.where(launch < gaps.start, np.clip(launch + limits.launch_ns, gaps.start, gaps.end), returned)
     early = (launch < gaps.start) | (gaps.end - returned >= limits.latency_ns)
     queued = union(since[early], gaps.end[early])
     dry = held.contains(gaps.start)

@@ -8,7 +8,9 @@ An idle stretch of a millisecond or more is a one-off where
 * most of it is one call that launches or allocates, or one operator that does only that: microseconds, unless it loads what it needs.
 
 The second and third hold where the recorded steps may be the program's first ones, the fourth there or where it is rare. A single step
-that others went before says nothing of what is rare, so that the first does not hold there.
+that others went before says nothing of what is rare, so that the first does not hold there. The third holds for shorter stretches, too,
+where the whole window is short. Where the process sets up the device within the trace, for longer than all of its work lasts, every
+stretch is a first use.
 """
 
 from __future__ import annotations
@@ -32,21 +34,33 @@ def one_offs(timeline: Timeline, steps: RankSteps, limits: Thresholds = DEFAULT)
     if not len(gaps) or not len(device):
         return EMPTY
     length = gaps.end - gaps.start
-    long = length >= limits.one_off_ns
-    if not long.any():
-        return EMPTY
     marked = steps.basis in ("step_markers", "device_steps") and len(steps) > 0
     warm = marked and int(steps.number[0]) >= WARM_AFTER
+    if not warm and _sets_up(timeline, limits):
+        return gaps
+    leading = (gaps.end <= device.start[0]) & _longest(length, limits)
+    leading &= length >= min(limits.one_off_ns, limits.one_off_share * timeline.whole.total)
+    long = length >= limits.one_off_ns
     found = np.zeros(len(gaps), bool)
     if not warm or len(steps) > 1:
         found |= _alone(length, timeline, limits)
     if not warm:
-        found |= _first_use(timeline, length, limits) | ((gaps.end <= device.start[0]) & _longest(length, limits))
+        found |= _first_use(timeline, length, limits)
     one_call = _one_call(timeline, gaps, limits) & long
     if not warm or one_call.sum() <= max(1, len(steps) // 3):  # in each step it is no one-off, but memory that is given back and taken
         found |= one_call
     found &= long
+    found |= leading & (not warm)
     return Spans(gaps.start[found], gaps.end[found])
+
+
+def _sets_up(timeline: Timeline, limits: Thresholds) -> bool:
+    """Whether calls before the first work of the device took longer than all work of the device lasts: its context was made in them."""
+    rank, device = timeline.rank, timeline.device
+    rows = rank.rows(*CALLS, Kind.HOST_OP)
+    rows = rows[(rank.trace.events.duration_ns[rows] >= limits.context_ns) & (rank.start[rows] < device.start[0])]
+    rows = rows[rank.named(rows, words.is_preparing)]
+    return bool(len(rows)) and rank.spans_of(rows).total >= int(device.end.max() - device.start[0])
 
 
 def _alone(length: np.ndarray, timeline: Timeline, limits: Thresholds) -> np.ndarray:

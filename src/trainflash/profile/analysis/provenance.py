@@ -94,11 +94,14 @@ def _warnings(profile: Profile, ranks: Sequence[Rank], world_size: int | None):
 
 
 def _lost(rank: Rank) -> tuple[int, int, bool]:
-    """(launches whose kernels are missing, all launches, whether a graph was captured); nothing lost where most kernels are there."""
+    """(launches whose kernels are missing, all launches, whether a graph was captured); nothing lost where most kernels are there.
+
+    Of a few launches nothing can be said, unless the device did nothing at all.
+    """
     calls = rank.rows(*CALLS)
     launches = calls[rank.named(calls, words.is_launch)]
     lost = len(launches) - int(np.isin(launches, rank.device.launch).sum())
-    if len(launches) < MOST_LOST or lost * 2 <= len(launches):
+    if (len(rank.device) and len(launches) < MOST_LOST) or lost * 2 <= len(launches):
         return 0, len(launches), False
     return lost, len(launches), bool(rank.named(calls, words.is_capture).any())
 

@@ -32,9 +32,12 @@ class Thresholds:
     one_off_ns: int = 1_000_000  # own: what a step lacks is looked for from a millisecond on
     one_off_share: float = 0.05  # own: shorter than what is listed, a stall changes no advice
     one_off_like: float = 0.25  # own: two stretches of which one is four times the other are not the same thing
+    context_ns: int = 100_000_000  # measured: making a device's context takes 0.12 to 19 s; no other call that prepares takes 0.1
     first_use_over: float = 10  # measured: first uses of cuDNN's and cuBLAS' kernels wait 20 to 10,000 times as long as later ones
     usual_from: int = 16  # own: what is usual cannot be told from fewer device events
-    latency_ns: int = 100_000  # measured: an idle stream begins 4 to 30 µs after the call; from 0.1 ms on something holds the work
+    dispatch_ns: int = 50_000  # the same figures: operators that follow each other in less are dispatched one by one
+    launch_ns: int = 30_000  # measured: an idle stream begins 4 to 30 µs after the call
+    latency_ns: int = 100_000  # own: from 0.1 ms on something holds the work
     staging_bytes_per_ns: float = 1.0  # own: pageable memory is staged at 2 to 6 GB/s, at 1 on slow hosts
     staging_ns: int = 200_000  # own: of a copy whose bytes are not recorded
     gap_ns: int = 1_000  # own: up to a microsecond passes between two queued kernels of a busy stream
@@ -44,6 +47,8 @@ class Thresholds:
     # What is worth a candidate. Shares of the window.
     listed: float = 0.05  # the same share from which `trainflash diagnose` lists a cost
     waiting: float = 0.5  # own: communication that waits more than it transfers has a late rank, not a slow network
+    recurring: float = 0.25  # own: copies of two steps or more begin over at least a third of their window, those of a model at its begin
+    startup_most: float = 0.7  # own: what little is left of a window beside start-up is no steady part of a run
     unpinned: float = 0.01  # own: copies are short, but pinning is one word
     optimizer: float = 0.15  # own: fused and foreach optimizers of healthy models stay below a tenth
     layout: float = 0.05  # own: a twentieth of the device's time in layout changes is no by-product
@@ -53,6 +58,7 @@ class Thresholds:
     attention_saving: float = 0.4
     optimizer_saving: float = 0.7
     busy: float = 0.8  # own: a device that computes for four fifths of the time has no larger cost than its kernels
+    within: float = 0.5  # own: what takes half of the computing is what a busy device computes at
     mostly: float = 0.5  # own: where nothing is listed and most of the time is computing, computing is what there is
     attention_softmax: float = 0.5  # own: written-out attention multiplies about as long as it normalizes
     between_kernels_us: float = 10.0  # measured: a busy stream takes 1 to 8 µs between two queued kernels

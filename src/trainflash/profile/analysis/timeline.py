@@ -44,7 +44,13 @@ class Threads:
 
     @cached_property
     def _events(self) -> np.ndarray:
-        return self.rank.on_leading(self.rank.rows(Kind.HOST_OP, Kind.PYTHON, *CALLS))
+        events = self.rank.on_leading(self.rank.rows(Kind.HOST_OP, Kind.PYTHON, *CALLS))
+        return np.union1d(events, self._dispatching) if len(self._dispatching) else events
+
+    @cached_property
+    def _dispatching(self) -> np.ndarray:
+        rows = self.rank.rows(Kind.ANNOTATION)  # of all threads: calls that a device's tracer saw stand on lines of their own
+        return rows[self.rank.named(rows, words.is_dispatching)]
 
     @cached_property
     def synchronizing(self) -> Spans:
@@ -63,8 +69,8 @@ class Threads:
 
     @cached_property
     def calling(self) -> Spans:
-        """A call into the runtime."""
-        return self._during(self.rank.on_leading(self.rank.rows(*CALLS)))
+        """A call into the runtime, or the runtime's own work before one."""
+        return joined([self._during(self.rank.on_leading(self.rank.rows(*CALLS))), self._during(self._dispatching)])
 
     @cached_property
     def operating(self) -> Spans:

@@ -48,6 +48,9 @@ _SYNCHRONISING = re.compile(
 )
 _COPY_CALL = re.compile(r"^(?:cuda|hip|cu)Memcpy|CopyToDevice|TransferToDevice")
 _COMPILED_CALL = re.compile(r"^PjitFunction\(")
+_DISPATCHING = re.compile(
+    r"^PjitFunction\(|^PJRT_LoadedExecutable_Execute|^PjRt\w*Executable::|^Build buffer allocations$|DeviceMemAllocator::Alloc"
+)
 _ALLOCATING = re.compile(r"^aten::(?:empty(?:_strided|_like)?|resize_|new_empty|contiguous|clone)$")
 _LAUNCH = re.compile(r"^(?:cuda|hip|cu|hipExt|hipModule|hipExtModule)Launch(?:Cooperative)?Kernel|^cuLaunch(?!Host)")
 _CAPTURE = re.compile(r"(?:Stream(?:Begin|End)Capture|StreamGetCaptureInfo|GraphInstantiate)")
@@ -119,6 +122,10 @@ _TEMPLATES = re.compile(r"<[^<>]*>")
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _TRAILING_NUMBER = re.compile(r"(?:[._](?:clone|remat\d*|\d+))+$")
 _FUSED_WORDS = re.compile(r"\d+$")
+_MOVES = re.compile(
+    r"_(?:unsafe_view|view|transpose|permute|clone|contiguous|reshape|expand|unsqueeze|squeeze|slice|select|split|cat|copy|t)(?=_|$)"
+)
+_ONLY_FUSED = re.compile(r"^triton_(?:poi|red|per|tem)_fused_*\d*$")
 
 
 def is_communication(name: str) -> bool:
@@ -155,6 +162,11 @@ def is_copy_call(name: str) -> bool:
 def is_compiled_call(name: str) -> bool:
     """The call of a function that JAX compiled as a whole."""
     return bool(_COMPILED_CALL.search(name))
+
+
+def is_dispatching(name: str) -> bool:
+    """XLA's runtime on its way to a launch: it marks its own work as ranges, where CUDA's is calls."""
+    return bool(_DISPATCHING.search(name))
 
 
 def is_allocating(name: str) -> bool:
@@ -238,10 +250,21 @@ def family(names: Iterable[str | None]) -> Family:
     """The semantic family of an op by the first of its names (kernel, operator, region) that tells one."""
     for name in names:
         if name:
+            name = _without_moves(name)
             for word, pattern in _FAMILY_PATTERNS:
                 if pattern.search(name):
                     return word
     return "other"
+
+
+def _without_moves(name: str) -> str:
+    """A fused kernel of Inductor's without those of its operators that only move: what else it does tells what it is."""
+    if not name.startswith("triton_"):
+        return name
+    bare = name
+    for _ in range(2):  # neighbours share their underscore
+        bare = _MOVES.sub("", bare)
+    return name if _ONLY_FUSED.match(bare) else bare
 
 
 def canonical(name: str) -> str:

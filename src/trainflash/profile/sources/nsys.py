@@ -7,6 +7,7 @@ UTC time is added, so that reports of several ranks lie side by side as well as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,11 @@ HOST_TABLES = {
     f"{_CUPTI}OVERHEAD": Kind.OVERHEAD,
 }
 NVTX_TABLE = "NVTX_EVENTS"
+_SESSION = "TARGET_INFO_SESSION_START_TIME"
+_RECORD = "record with `nsys profile --trace=cuda,nvtx`, then export it"
 _NO_PROCESS = 0
 _TOLD = (2, 3)  # severities of nsys' own messages: warning, error
+_OF_OTHERS = re.compile(r"No \w+ events collected|CUDA profiling might have not been started")  # what is here tells; of any process
 _MOST_TOLD = 5
 
 
@@ -51,6 +55,8 @@ def read(path: Path, name: str, columns: Collection[str] = SIDE_COLUMNS) -> tupl
         if any(table.startswith("rocpd_") for table in tables.names):
             raise UsageError(f"{name} is a database of rocprofv3", ROCPROF)
         if not any(table in tables for table in (*DEVICE_TABLES, *HOST_TABLES, NVTX_TABLE)):
+            if _SESSION in tables:
+                raise UsageError(f"{name} is an export of nsys, but nothing of a program was recorded in it", _RECORD)
             raise UsageError(f"{name} is an SQLite database, but no export of nsys: it has no table {_CUPTI}KERNEL", EXPORT)
         return _Reader(tables, name, columns).read()
 
@@ -77,7 +83,7 @@ class _Reader:
                 process.nvtx(mine)
         found = sorted(self.processes.values(), key=lambda process: (min(process.devices, default=1 << 62), process.pid))
         if not found:
-            raise UsageError(f"{self.name} holds no events", "record with `nsys profile --trace=cuda,nvtx`, then export it")
+            raise UsageError(f"{self.name} holds no events", _RECORD)
         return tuple(self._finished(process, alone=len(found) == 1) for process in found)
 
     def _by_process(self, block: Block, column: str, working: frozenset[int]) -> Iterator[tuple[Process, Block]]:
@@ -112,7 +118,7 @@ class _Reader:
 
     def _finished(self, process: Process, alone: bool) -> Trace:
         self._describe(process)
-        base = next((value for value, _ in self._integers("TARGET_INFO_SESSION_START_TIME", "utcEpochNs", "utcEpochNs")), None)
+        base = next((value for value, _ in self._integers(_SESSION, "utcEpochNs", "utcEpochNs")), None)
         quality = Quality(
             total_events=process.total,
             without_time=process.without_time,
@@ -152,7 +158,8 @@ class _Reader:
         others = len(self.left_out - {_NO_PROCESS})
         if others:
             yield f"{others} processes that used no device are left out"
-        said = {str(text).strip() for severity, text in self.tables.pairs("DIAGNOSTIC_EVENT", "severity", "text") if severity in _TOLD}
+        told = self.tables.pairs("DIAGNOSTIC_EVENT", "severity", "text")
+        said = {str(text).strip() for severity, text in told if severity in _TOLD and not _OF_OTHERS.match(str(text).strip())}
         yield from (f"nsys says: {text.splitlines()[0][:200]}" for text in sorted(said - {""})[:_MOST_TOLD])
 
     def _provenance(self, process: Process) -> dict[str, Any]:
