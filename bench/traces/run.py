@@ -7,6 +7,7 @@ the numbers that are compared.
 
 First cause: the finding that stands first (`none`: nothing is advised) is one of the reading's, and its share lies in the reading's.
 Laughable: any advice under a finding that the reading rules out. Ceilings: none below 1 ÷ (1 - share), where the whole share may go.
+Floors: no kernel was faster than the least time that its shapes and the card give it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ sys.path.insert(0, str(HERE))
 import facts  # noqa: E402
 
 from trainflash.errors import TrainFlashError  # noqa: E402
+from trainflash.profile.analysis import products  # noqa: E402
 from trainflash.profile.analysis.build import summarize  # noqa: E402
 from trainflash.profile.sources import Request, load  # noqa: E402
 
@@ -61,6 +63,7 @@ def judged(reading: dict, path: Path) -> dict:
             "share_right": True,
             "laughable": [],
             "low": [],
+            "undercut": [],
             "wrong": [],
         }
     found = summary.optimization_candidates
@@ -80,8 +83,21 @@ def judged(reading: dict, path: Path) -> dict:
             for each in found
             if each.finding not in FLOORED and each.ceiling_speedup and each.share and each.ceiling_speedup < 1 / (1 - each.share) - 1e-3
         ],
+        "undercut": undercut(summary),
         "wrong": [] if path.is_dir() or path.name.endswith(".pb") else wrong_numbers(summary, path),
     }
+
+
+def undercut(summary) -> list[str]:
+    """Kernels that were faster than the least that their bytes or operations should take on the card: floors that are none."""
+    card = products.card([each.name for each in summary.devices])
+    found = []
+    for op in summary.hot_ops if card else ():
+        moving = card.moving_us(op.bytes_proxy_per_call or 0.0)
+        multiplying, known = products.least_us([op], card)
+        if op.count and (moving > op.exclusive_duration / op.count or multiplying > known > 0):
+            found.append(op.canonical_name)
+    return found
 
 
 def wrong_numbers(summary, path: Path) -> list[str]:
@@ -115,7 +131,7 @@ def main() -> None:
         row = rows[-1]
         marks = ["ok " if row["right"] and row["share_right"] else "NO "]
         marks += [f"laughable {row['laughable']}"] * bool(row["laughable"]) + [f"ceiling {row['low']}"] * bool(row["low"])
-        marks += [f"numbers {row['wrong']}"] * bool(row["wrong"])
+        marks += [f"numbers {row['wrong']}"] * bool(row["wrong"]) + [f"floors {row['undercut']}"] * bool(row["undercut"])
         print(
             f"{' '.join(marks):4} {row['name']:24} {row['said']}   (reading: {' or '.join(reading['first'])} {reading['share'] or ''})",
             flush=True,
@@ -128,7 +144,7 @@ def main() -> None:
     print(
         f"with laughable advice: {sum(bool(row['laughable']) for row in rows)}; ceilings too low: {sum(bool(row['low']) for row in rows)}"
     )
-    print(f"numbers that differ: {sum(bool(row['wrong']) for row in rows)}")
+    print(f"numbers that differ: {sum(bool(row['wrong']) for row in rows)}; floors undercut: {sum(bool(row['undercut']) for row in rows)}")
     if asked.json:
         asked.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 

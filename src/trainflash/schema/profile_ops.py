@@ -35,6 +35,9 @@ class HotOp:
     source_file: str | None = None
     tf_op_path: str | None = None  # the scope in which it took most of its time
     flop_proxy_per_invocation: float | None = None
+    calls_with_flops: int = 0
+    bytes_proxy_per_call: float | None = None  # what the operators behind it read and write at least
+    calls_with_bytes: int = 0
     launched_by: str | None = None  # host operator behind most of its time
     family: str = "other"
     share_of_total: float | None = None  # of the sum of all such durations

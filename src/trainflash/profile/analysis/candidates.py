@@ -20,6 +20,7 @@ from trainflash.schema.profiles import OptimizationCandidate, ProfileSummary
 
 US_PER_MS, NS_PER_US = 1000, 1000
 _FUSED = frozenset({"Adam", "AdamW", "SGD", "Adagrad"})  # classes of torch.optim that have such an implementation
+_MOVING = frozenset({"elementwise", "normalization", "softmax", "reduction", "loss", "random"})  # families
 _KERNELS = ("precision", "attention_kernel")  # findings that say how kernels compute
 _FOREACH = frozenset({"NAdam", "RAdam", "Adamax", "RMSprop", "Adadelta", "ASGD", "Rprop"})
 
@@ -166,6 +167,7 @@ def _worth(candidate: OptimizationCandidate, limits: Thresholds, steady: float) 
         return share
     share *= steady
     usual = {"precision": limits.half_saving, "attention": limits.attention_saving, "optimizer": limits.optimizer_saving}
+    usual["memory_bound"] = limits.fusing_saving
     most = (1 - 1 / candidate.ceiling_speedup) * steady if candidate.ceiling_speedup else share
     return min(share * usual.get(candidate.candidate_id, 1.0), most)
 
@@ -545,6 +547,7 @@ def _single_precision(case: _Case) -> Iterator[OptimizationCandidate]:
     if part < case.limits.listed or not formats:
         return
     least, known = products.least_us(slow, case.card)
+    known = known if known >= case.limits.listed * taken else 0.0
     figures = [Evidence("such as", slow[0].name), Evidence("products in 32-bit floats", round(part, 6), "share")]
     if known:
         figures.append(
@@ -558,6 +561,32 @@ def _single_precision(case: _Case) -> Iterator[OptimizationCandidate]:
     yield _candidate(
         "precision", "Products in 32-bit floats", "Kernels of these names multiply in full precision.", "precision", (), part,
         formats, figures, saved=part - case.of_device(min(least, taken)) if known else None,
+    )  # fmt: skip
+
+
+def _moving(case: _Case) -> Iterator[OptimizationCandidate]:
+    """Kernels that no unit for products could speed up: their bytes are what they cost, and fusing them moves fewer."""
+    if not case.summary.devices:
+        return
+    names = _MOVING if next(_attention(case), None) is None else _MOVING - {"softmax"}
+    part = case.of_device(sum(case.family_us(name) for name in names))
+    ops = [op for op in case.summary.hot_ops if op.family in names]
+    if part < case.limits.moving or not ops:
+        return
+    taken = sum(op.exclusive_duration for op in ops)
+    fused = sum(op.exclusive_duration for op in ops if op.name.startswith("triton_") or op.family == "fused")
+    figures = [Evidence("such as", ops[0].canonical_name), Evidence("kernels that move rather than multiply", round(part, 6), "share")]
+    known = [op for op in ops if op.calls_with_bytes]
+    least = sum(case.card.moving_us(op.bytes_proxy_per_call or 0.0) * op.calls_with_bytes for op in known) if case.card else 0.0
+    if least:
+        measured = sum(op.exclusive_duration * op.calls_with_bytes / op.count for op in known)
+        figures.append(Evidence("at the card's bandwidth their tensors take at least", round(least / US_PER_MS, 3), "ms"))
+        figures.append(Evidence("of the measured", round(measured / US_PER_MS, 3), "ms"))
+    again = "they are fused already: fewer bytes in 16-bit floats, or what is kept rather than computed again"
+    yield _candidate(
+        "memory_bound", "Kernels that move memory rather than multiply",
+        "Each of them reads its tensors and writes them again, for a few operations an element.", "slow_operator", (), part,
+        [again if fused > case.limits.within * taken else case.advice("fuse_kernels")], figures,
     )  # fmt: skip
 
 
@@ -616,6 +645,7 @@ RULES = (
     _layout,
     _attention,
     _single_precision,
+    _moving,
     _computing,
 )
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from trainflash.profile.analysis import words
 from trainflash.profile.analysis.figures import share, us
+from trainflash.profile.analysis.floors import moved_bytes
 from trainflash.profile.analysis.tallies import grouped, largest, pairs, summed
 from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Rank, Work
@@ -39,6 +40,8 @@ class _Row:
     sources: dict[str, int] = field(default_factory=dict)
     flops: float = 0.0
     counted: int = 0  # invocations whose flops are known
+    moved: float = 0.0  # bytes
+    moving: int = 0  # operators whose bytes are known
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,9 @@ def _describe(mine: list[_Row], rank: Rank, rows: np.ndarray, ops: np.ndarray, p
                 texts = np.where((texts < 0) & known, column.take(at, -1), texts)
             there = texts >= 0
             _tally([getattr(row, kept) for row in mine], rank, place[there], texts[there], own[there])
+    first = _of_operators(at[known], own[known])
+    if rows is not ops:
+        _moves(mine, rank, place[known][first], at[known][first])
     flops = rank.trace.column("flops")
     if len(flops):
         each = flops.take(rows, np.nan)
@@ -161,7 +167,13 @@ def _describe(mine: list[_Row], rank: Rank, rows: np.ndarray, ops: np.ndarray, p
             mine[group].flops += float(np.sum(values))
             mine[group].counted += len(values)
     else:
-        _proxies(mine, rank, place[known], at[known])
+        _proxies(mine, rank, place[known][first], at[known][first])
+
+
+def _of_operators(ops: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """The place of the longest event of each operator: what it computes is counted for that one, not for a memset beside it."""
+    order = np.lexsort((-own, ops))
+    return order[np.unique(ops[order], return_index=True)[1]]
 
 
 def _proxies(mine: list[_Row], rank: Rank, place: np.ndarray, ops: np.ndarray) -> None:
@@ -180,6 +192,22 @@ def _proxies(mine: list[_Row], rank: Rank, place: np.ndarray, ops: np.ndarray) -
         if each[one]:
             mine[group].flops += each[one] * times
             mine[group].counted += times
+
+
+def _moves(mine: list[_Row], rank: Rank, place: np.ndarray, ops: np.ndarray) -> None:
+    """Bytes that these operators move."""
+    dims, types = rank.trace.column("input_dims"), rank.trace.column("input_types")
+    there = dims.has(ops) & types.has(ops)
+    place, ops = place[there], ops[there]
+    if not len(ops):
+        return
+    kinds, which = np.unique(np.stack((rank.trace.events.name[ops], dims.take(ops, -1), types.take(ops, -1))), axis=1, return_inverse=True)
+    each = [moved_bytes(*(rank.trace.strings[code] for code in codes)) for codes in kinds.T.tolist()]
+    groups, kind, number = pairs(place, which.ravel())
+    for group, one, times in zip(groups.tolist(), kind.tolist(), np.bincount(number, minlength=len(groups)).tolist(), strict=True):
+        if each[one] is not None:
+            mine[group].moved += each[one] * times
+            mine[group].moving += times
 
 
 def matmul_flops(name: str, input_dims: str) -> float | None:
@@ -222,6 +250,9 @@ def _hot(name: str, row: _Row, whole: int, several: bool) -> HotOp:
         source_file=_source(_most(row.sources)),
         tf_op_path=_most(row.scopes),
         flop_proxy_per_invocation=round(row.flops / row.counted, 3) if row.counted and row.flops else None,
+        calls_with_flops=row.counted,
+        bytes_proxy_per_call=round(row.moved / row.moving, 1) if row.moving else None,
+        calls_with_bytes=row.moving,
         launched_by=_most(row.parents),
         family=family_of(name, row),
         share_of_total=share(row.own, whole),

@@ -38,8 +38,8 @@ def least_us(ops: Sequence[HotOp], of: Board | None) -> tuple[float, float]:
     if of is None or not known:
         return 0.0, 0.0
     rate = max(of.rates.get(name, 0.0) for name in TRAINING_FORMATS)
-    flops = sum((op.flop_proxy_per_invocation or 0.0) * op.count for op in known)
-    return flops / (rate * 1e12) * 1e6, sum(op.exclusive_duration for op in known)
+    flops = sum((op.flop_proxy_per_invocation or 0.0) * op.calls_with_flops for op in known)
+    return flops / (rate * 1e12) * 1e6, sum(op.exclusive_duration * op.calls_with_flops / op.count for op in known)
 
 
 def faster_formats(of: Board | None) -> list[str]:

@@ -57,6 +57,8 @@ class Thresholds:
     half_saving: float = 0.2
     attention_saving: float = 0.4
     optimizer_saving: float = 0.7
+    fusing_saving: float = 0.3  # own: of two kernels in a row one of four passes over memory is left out, of longer chains up to half
+    moving: float = 0.2  # own: below a fifth of the window they are what stands between products in any model
     busy: float = 0.8  # own: a device that computes for four fifths of the time has no larger cost than its kernels
     within: float = 0.5  # own: what takes half of the computing is what a busy device computes at
     mostly: float = 0.5  # own: where nothing is listed and most of the time is computing, computing is what there is
