@@ -108,8 +108,8 @@ def _explain(wanted: dict[tuple[str, str], _Group], members: _Members, timeline:
     chosen = np.flatnonzero(of >= 0)
     if not len(chosen):
         return
-    order = chosen[np.argsort(members.start[chosen], kind="stable")]
-    here, of = Spans(members.start[order], members.end[order]), of[order]
+    start, end, of = (each if len(chosen) == len(each) else each[chosen] for each in (members.start, members.end, of))
+    here = Spans(start, end)  # in order, as the gaps of a device are
     for cause, spans in causes.items():
         inside = spans.inside(here.start, here.end)
         for group in np.unique(of[inside > 0]).tolist():

@@ -62,17 +62,17 @@ class Threads:
         """A thread fetches its next batch."""
         return self._during(self._loading)
 
-    @cached_property
+    @property  # large, and asked for once
     def events(self) -> Spans:
         """Any event but the marks of steps and annotations."""
         return self._during(self._events)
 
-    @cached_property
+    @property  # large, and asked for once
     def calling(self) -> Spans:
         """A call into the runtime, or the runtime's own work before one."""
         return joined([self._during(self.rank.on_leading(self.rank.rows(*CALLS))), self._during(self._dispatching)])
 
-    @cached_property
+    @property  # large, and asked for once
     def operating(self) -> Spans:
         """An operator, or a call into the runtime."""
         return joined([self._during(self.rank.on_leading(self.rank.rows(Kind.HOST_OP))), self.calling])
@@ -184,7 +184,7 @@ class Timeline:
     def copy(self) -> Spans:
         return self._work(Work.COPY)
 
-    @cached_property
+    @property  # large, and asked for once
     def busy(self) -> Spans:
         """Something runs on a device."""
         return joined([self.compute, self.communication, self.copy])
