@@ -133,6 +133,27 @@ def test_a_few_launches_without_any_work_of_a_device_are_explained():
     assert any("have no kernel in the trace" in each for each in told(events)[2].trace_overview.quality_warnings)
 
 
+# Batches
+
+LOADING = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+def test_a_batch_that_is_fetched_before_the_first_work_belongs_to_the_window():
+    """One batch takes 60 ms, moving the model 20, its forward 10."""
+    events = [host(LOADING, 5_000, 60_000, kind=Kind.ANNOTATION), host("aten::randperm", 0, 100)]
+    for n in range(100):
+        events += launched("gemm", 85_000 + n, 85_010 + n * 100, 100, n + 1, call_us=0.5)
+    found, idle, _ = told(events)
+    assert idle["data_loading"] == pytest.approx(60_000, rel=0.01) and idle["startup"] == pytest.approx(20_010, rel=0.01)
+    assert next(iter(found)) == "input_cpu" and "startup" in found
+
+
+def test_without_device_and_steps_the_fetching_of_batches_is_told():
+    events = [host(LOADING, 0, 800, kind=Kind.ANNOTATION), host("aten::mm", 800, 200)]
+    found = told(events)[0]["input_cpu"]
+    assert found.share == pytest.approx(0.8, abs=0.01) and found.knobs == ("dataloader_workers",)
+
+
 # Copies
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from trainflash.profile.analysis import products
+from trainflash.profile.analysis import products, words
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.schema import Evidence
 from trainflash.schema.boards import Board
@@ -225,16 +225,29 @@ def _loading_on_the_host(case: _Case) -> Iterator[OptimizationCandidate]:
     """Without a device the training thread itself waits for batches, or makes them."""
     steps = case.summary.step_time
     usual = steps.steady_state_steps.mean or steps.all_steps.mean
-    if steps.data_loading_mean_us is None or not usual:
+    if steps.data_loading_mean_us is not None and usual:
+        share, figure = (
+            steps.data_loading_mean_us / usual,
+            Evidence("data loading in a step", round(steps.data_loading_mean_us / US_PER_MS, 3), "ms"),
+        )
+    elif not steps.steps and not case.summary.devices and case.window_us:
+        fetching = [each for each in case.summary.hierarchical_regions if words.is_loading(each.path.rsplit("/", 1)[-1])]
+        took = sum(each.host_inclusive_us or 0.0 for each in fetching if not any(other.path in _outside(each.path) for other in fetching))
+        share, figure = case.part(took), Evidence("data loading", round(took / US_PER_MS, 3), "ms")
+    else:
         return
-    share = steps.data_loading_mean_us / usual
     if share >= case.limits.listed:
         yield _candidate(
-            "data_loading", "The training waits for batches", "In each step the training thread fetches its batch while no operator runs.",
+            "data_loading", "The training waits for batches", "The training thread fetches its batch, and trains on nothing meanwhile.",
             "input_cpu", ("dataloader_workers",) if "DataLoader" in case.names() else (), min(share, 1.0),
-            ["load in worker processes, or more of them", "remember results that are computed again"],
-            [Evidence("data loading in a step", round(steps.data_loading_mean_us / US_PER_MS, 3), "ms")],
+            ["load in worker processes, or more of them", "remember results that are computed again"], [figure],
         )  # fmt: skip
+
+
+def _outside(path: str) -> list[str]:
+    """The paths of the regions around this one."""
+    parts = path.split("/")
+    return ["/".join(parts[:number]) for number in range(1, len(parts))]
 
 
 def _pausing(case: _Case) -> IdleCause | None:

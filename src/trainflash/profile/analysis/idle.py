@@ -42,6 +42,8 @@ def causes_of(
     """The idle instants of one device by cause. `waits`: nanoseconds of waiting in each event of the rank's devices, -1 unknown."""
     found = dict.fromkeys(CAUSES, EMPTY)
     startup = one_offs(timeline, steps, limits)
+    if not len(steps):  # how long a batch takes is known, whether it was the loader's first is not
+        startup = without(startup, timeline.threads.loading)
     if not len(timeline.rank.leading_tracks):
         found["startup"], found["unknown"] = startup, without(timeline.idle, startup)
     else:

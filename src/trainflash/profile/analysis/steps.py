@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from trainflash.profile.analysis import words
 from trainflash.profile.analysis.figures import stats, us
 from trainflash.profile.analysis.step_marks import RankSteps
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
@@ -22,7 +23,7 @@ def window_of(rank: Rank, steps: RankSteps, warmup: int, limits: Thresholds = DE
     """What is analysed of a rank: its steady steps, else all that it did. None: nothing.
 
     Without steps, what the host does for a millisecond and more before the first work of the device is setting up, and behind the last
-    it is the profiler's own end: the window lies between.
+    it is the profiler's own end: the window lies between. A batch that is fetched before the first work belongs to it.
     """
     if len(steps) > warmup:
         return int(steps.start[warmup]), int(steps.end[-1])
@@ -36,6 +37,9 @@ def window_of(rank: Rank, steps: RankSteps, warmup: int, limits: Thresholds = DE
         first, done = int(rank.device.start[0]), int(rank.device.end.max())
         launched = int(rank.device.launch_ns[0]) if rank.device.by_call[0] else first
         begin = begin if first - begin < limits.one_off_ns else launched if 0 <= first - launched < limits.one_off_ns else first
+        fetching = rank.rows(Kind.HOST_OP, Kind.ANNOTATION, Kind.PYTHON)
+        fetching = rank.start[fetching[rank.named(fetching, words.is_loading)]]
+        begin = min(begin, int(fetching.min())) if len(fetching) else begin
         end = end if end - done < limits.one_off_ns else done
     return begin, end
 
