@@ -181,9 +181,11 @@ def repeated(share: float = 0.5, *, repeats: int = 90, **changes) -> RepeatedWor
     return replace(work, **changes)
 
 
-def evaluating(share: float = 0.5, *, grad: bool = False, batch_size: int | None = 1) -> Summary:
+def evaluating(share: float = 0.5, *, grad: bool = False, batch_size: int | None = 1, loaded: bool = True) -> Summary:
     activity = Activity("Eval", 8, 50.0, share * STEP_MS * 50, Location("train.py", 70, "validate"), grad, 100.0, batch_size)
-    return replace(run(Eval=share), activities=(activity,))
+    plain = run(Eval=share)
+    loaders = (loader(id=1, role="eval", location=activity.location),) if loaded else ()
+    return replace(plain, activities=(activity,), loaders=(*plain.loaders, *loaders))
 
 
 def saving(share: float = 0.3) -> Summary:

@@ -321,6 +321,7 @@ def test_collate_beside_input_that_is_nearly_as_large():
         (s.evaluating(), ("eval_batch_size", "eval_cadence")),
         (s.evaluating(batch_size=256), ("eval_cadence",)),
         (s.evaluating(batch_size=None), ("eval_cadence",)),
+        (s.evaluating(loaded=False), ("eval_cadence",)),  # batches that the program cuts itself
     ],
 )
 def test_the_knobs_of_an_evaluation_follow_from_how_it_is_done(summary, knobs):

@@ -159,14 +159,14 @@ def test_activities_count_over_the_whole_run():
     rank = replace(
         rank,
         evaluations=(EvalTrace(begin, where, 12, 8, True),),
-        saves=(SaveTrace(early, 3 * t.MS, where, 1000), SaveTrace(early, 5 * t.MS, where, 3000)),
+        saves=(SaveTrace(early, 3 * t.MS, where, 1000), SaveTrace(early + 40 * 10 * t.MS, 5 * t.MS, where, 3000)),
         logs=(LogTrace(where, "print", 50, 100 * t.MS), LogTrace(None, "logging", 0, 0)),
     )
     found = {activity.phase: activity for activity in summary_of(rank).activities}
     assert summary_of(rank).phases["Eval"].share == 0.0
     assert (found["Eval"].count, found["Eval"].mean_ms, found["Eval"].grad_enabled) == (1, 4.0, True)
     assert (found["Eval"].batches, found["Eval"].batch_size, found["Eval"].every_steps) == (12.0, 8, None)
-    assert (found["Ckpt"].count, found["Ckpt"].mean_ms, found["Ckpt"].bytes, found["Ckpt"].every_steps) == (2, 4.0, 2000, 50.0)
+    assert (found["Ckpt"].count, found["Ckpt"].mean_ms, found["Ckpt"].bytes, found["Ckpt"].every_steps) == (2, 4.0, 2000, 40.0)
     assert (found["Log"].count, found["Log"].mean_ms, found["Log"].every_steps) == (50, 2.0, 2.0)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.claims import Claim, claim, count, percent, shown
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Evidence, Location, Numerics, Operators, UndoneLayout
+from trainflash.schema import Evidence, Location, Numerics, Operators, Site, UndoneLayout
 
 BOTH = ("Fwd", "Bwd")
 COPIES = "operator time in copies and layout changes"
@@ -87,13 +88,14 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     On a GPU (not yet proved on one): 16-bit convolutions on NCHW inputs, or `cudnn.benchmark` off though all inputs have one shape; the
     set of kinds has no other for it. Anywhere: a large part of the operator time of a convolutional network in copies and layout changes,
     or a part of it in another network with a weight that lies turned round in memory, so that each of its gradients is turned, too.
-    Off a GPU NCHW alone is no fault: which layout is faster there has to be tried. It is, where the forward pass copies channels_last
-    tensors into NCHW: what convolutions take less in channels_last counts as much in backward. Abstains without the census of operators.
+    Off a GPU NCHW alone is no fault: which layout is faster depends on channels, kernels and the processor. It is tried (see
+    `SiteOperator.channels_last_saves`), and what all tried calls save together counts. Abstains without the census of operators.
     """
     numerics, work, operators = signals.summary.numerics, signals.fwd_bwd, signals.summary.operators
     if numerics is None or work is None or operators is None:
         return ()
-    if not numerics.convolutions:
+    tried = [] if signals.on_gpu else _tried(signals.summary.sites)
+    if not numerics.convolutions and not tried:
         return _turned(signals, numerics, operators, limits)
     rows = [count("convolutions in the network", numerics.convolutions)]
     share, reasons = 0.0, []
@@ -104,7 +106,8 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if device_bound and numerics.cudnn_benchmark is False and not numerics.deterministic and signals.summary.input_shapes == 1:
         share += work * limits.autotune_saving
         reasons.append("cudnn.benchmark is off though all inputs have one shape")
-    copies, undone = operators.copy_share or 0.0, _undone(signals, operators, limits)
+    copies, saved = operators.copy_share or 0.0, sum(each.saved for each in tried)
+    undone = _undone(signals, limits) if saved > 0 else None
     many = copies >= limits.layout_copies and numerics.autocast is None and operators.step_ms > 0
     if many or undone is not None:
         share += _copying(signals, operators)
@@ -112,12 +115,14 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         reasons.append(f"{shown(copies)} of the operator time are copies and changes of layout")
         rows.append(percent(COPIES, copies))
     if undone is not None:
-        share += work * undone.saving * (operators.conv_share or 0.0)
-        reasons.append(
-            f"{undone.per_step:.0f} tensors a step are copied from channels_last to NCHW, though the convolutions take "
-            f"{shown(undone.saving)} less in channels_last"
-        )
-        rows.append(percent("of the convolutions' time that channels_last saved when tried", undone.saving))
+        reasons.append(f"{undone.per_step:.0f} tensors a step are copied from channels_last to NCHW")
+    if undone is not None or saved >= limits.dominant:
+        share += saved
+        takes = sum(each.share for each in tried)
+        names = " and ".join(dict.fromkeys(each.name for each in tried[:2]))
+        part = saved / takes
+        reasons.append(f"{names} in NCHW: {shown(takes)} of the time, of which channels_last saves {shown(part)} on this machine")
+        rows.append(percent("of their time that channels_last saved when both were tried, after the run", part))
     if share < limits.listed:
         return ()
     if numerics.channels_last is not None:
@@ -136,17 +141,42 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             phases=COMPUTE,
             summary=f"{' and '.join(reasons)}; about {shown(share)} of the time",
             evidence=rows,
-            location=undone.location if undone is not None else signals.hottest("Fwd") if copies >= limits.layout_copies else None,
+            location=undone.location
+            if undone is not None
+            else tried[0].location
+            if saved >= limits.dominant
+            else signals.hottest("Fwd")
+            if copies >= limits.layout_copies
+            else None,
         ),
     )
 
 
-def _undone(signals: Signals, operators: Operators, limits: Thresholds) -> UndoneLayout | None:
-    """The layout that the forward pass undoes, where convolutions were faster in it."""
+@dataclass(frozen=True)
+class _Tried:
+    """Calls that were run in both layouts; `saved`: share of the wall time that channels_last takes less, negative where it takes more."""
+
+    name: str
+    location: Location
+    share: float
+    saved: float
+
+
+def _tried(sites: Sequence[Site]) -> list[_Tried]:
+    """Those whose saving is largest first."""
+    found = [
+        _Tried(operator.name, site.location, operator.share, operator.share * operator.channels_last_saves)
+        for site in sites
+        for operator in (site.operators if site.role == "main" else ())
+        if operator.channels_last_saves is not None
+    ]
+    return sorted(found, key=lambda each: -each.saved)
+
+
+def _undone(signals: Signals, limits: Thresholds) -> UndoneLayout | None:
+    """The layout that the forward pass undoes."""
     undone = signals.summary.undone_layout
-    if undone is None or signals.on_gpu or undone.per_step < limits.layout_undone:
-        return None
-    return undone if undone.saving > 0 and operators.conv_share else None
+    return None if undone is None or signals.on_gpu or undone.per_step < limits.layout_undone else undone
 
 
 def _turned(signals: Signals, numerics: Numerics, operators: Operators, limits: Thresholds) -> tuple[Claim, ...]:

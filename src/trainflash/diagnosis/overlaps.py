@@ -191,8 +191,7 @@ def _placed(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[C
         weight = max((claim.weight for claim in claims if claim.finding.kind == leader), default=0.0)
         if lines:
             claims = [replace(claim, inside=leader) if _general(claim, leader, lines, weight) else claim for claim in claims]
-    layouts = sorted((claim for claim in claims if claim.finding.kind == "memory_format"), key=lambda claim: -claim.weight)
-    return [replace(claim, inside="memory_format") if claim in layouts[1:] else claim for claim in claims]
+    return claims
 
 
 def _general(claim: Claim, leader: str, lines: set[tuple[str, int]], weight: float) -> bool:

@@ -38,7 +38,8 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         if activity.batch_size is not None:
             rows.append(count("evaluation batch size", activity.batch_size))
             small = train is None or train.batch_size is None or activity.batch_size <= train.batch_size
-            if small and (activity.batches is None or activity.batches > 1):
+            loaded = signals.summary.busiest_loader("eval") is not None
+            if small and loaded and (activity.batches is None or activity.batches > 1):
                 knobs += ("eval_batch_size",)
     busiest = signals.hottest("Eval")
     if busiest is not None:

@@ -60,6 +60,8 @@ class _Slow:
 
 def _slow(site: Site, operator: SiteOperator, limits: Thresholds) -> _Slow | None:
     took_ms, floor, form = operator.ms + operator.backward_ms, operator.floor_ms, known_form(operator)
+    if form is None and operator.channels_last_saves is not None:
+        return None  # a kernel of the library in whichever layout: see `memory_format`
     far = bool(floor) and took_ms >= limits.far_above_floor * floor and took_ms >= limits.operator_ms * operator.calls
     saved = max(form.saves if form is not None else 0.0, 1 - floor / took_ms if far and floor else 0.0)
     return _Slow(site, operator, form, saved, took_ms / floor if far and floor else None) if saved > 0 else None
@@ -104,7 +106,7 @@ def _claimed(found: list[_Slow], limits: Thresholds) -> Claim:
     times = f", {first.times:.0f} times what its bytes and FLOPs need" if first.times is not None else ""
     names = " and ".join(dict.fromkeys(each.operator.name for each in sorted(found, key=lambda each: -each.share)[:2]))
     return claim(
-        form.kind if form is not None else "slow_operator",
+        "slow_operator",
         phase,
         "host",
         share,

@@ -151,8 +151,11 @@ def _activities(rank: RankTrace) -> tuple[Activity, ...]:
     return (*_evaluations(rank), *_checkpoints(rank), *_logs(rank))
 
 
-def _every(rank: RankTrace, count: int) -> float | None:
-    return rank.steps / count if count > 1 else None
+def _every(rank: RankTrace, starts_ns: list[int]) -> float | None:
+    """Steps from one to the next, from the first to the last; None for a single one, and where all came within one step."""
+    at = np.searchsorted(rank.step_start_ns, (min(starts_ns), max(starts_ns)), side="right")
+    between = int(at[1] - at[0])
+    return between / (len(starts_ns) - 1) if between else None
 
 
 def _evaluations(rank: RankTrace) -> list[Activity]:
@@ -173,7 +176,7 @@ def _evaluations(rank: RankTrace) -> list[Activity]:
             Activity(
                 phase="Eval",
                 count=len(group),
-                every_steps=_every(rank, len(group)),
+                every_steps=_every(rank, [each.start_ns for each in group]),
                 mean_ms=float(np.mean(seen)) / NS_PER_MS,
                 location=location,
                 grad_enabled=any(grads) if grads else None,
@@ -196,7 +199,7 @@ def _checkpoints(rank: RankTrace) -> list[Activity]:
             Activity(
                 phase="Ckpt",
                 count=len(group),
-                every_steps=_every(rank, len(group)),
+                every_steps=_every(rank, [save.start_ns for save in group]),
                 mean_ms=float(np.mean([save.duration_ns for save in group])) / NS_PER_MS,
                 location=location,
                 bytes=int(np.mean(sizes)) if sizes else None,
@@ -210,7 +213,7 @@ def _logs(rank: RankTrace) -> list[Activity]:
         Activity(
             phase="Log",
             count=log.count,
-            every_steps=_every(rank, log.count),
+            every_steps=rank.steps / log.count if log.count > 1 else None,
             mean_ms=log.total_ns / log.count / NS_PER_MS,
             location=log.location,
         )

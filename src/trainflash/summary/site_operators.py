@@ -38,6 +38,13 @@ class _Calls:
         """Of those whose tensors were told: short ones are not."""
         return max((row for row in self.rows if row.given), key=lambda row: row.ns + row.backward_ns, default=None)
 
+    @property
+    def channels_last_saves(self) -> float | None:
+        """Part of all their time; of calls that were not tried nothing."""
+        tried = [row for row in self.rows if row.in_channels_last is not None]
+        saved = sum((row.ns + row.backward_ns) * (1 - row.in_channels_last) for row in tried if row.in_channels_last is not None)
+        return saved / (self.ns + self.backward_ns) if tried else None
+
     def floor_ms(self, peaks: Peaks | None) -> float | None:
         """Of all calls together, of which short ones, that are not described, may need nothing; None where those are a larger part.
 
@@ -94,6 +101,7 @@ def _operators(site: Site, asked: dict[str, _Calls], steps: int, each: float, pe
                 made=costliest.made if costliest is not None else (),
                 arguments=costliest.arguments if costliest is not None else (),
                 floor_ms=None if floor is None else floor / steps,
+                channels_last_saves=calls.channels_last_saves,
             )
         )
     return tuple(sorted(operators, key=lambda operator: -operator.share)[:MOST_OPERATORS])

@@ -21,6 +21,7 @@ class CallRow:
     given: tuple[Operand, ...] = ()
     made: tuple[Operand, ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()
+    in_channels_last: float | None = None  # as tried: its time with the images in that order over that in torch's default order
 
 
 @dataclass(frozen=True)

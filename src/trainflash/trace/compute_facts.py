@@ -136,11 +136,10 @@ def _forward_repeats(facts: Facts) -> tuple[ForwardRepeatTrace, ...]:
 
 def _undone_layout(facts: Facts) -> UndoneLayout | None:
     """The mean of the steps looked at."""
-    seen = [each for each in facts.all("undone_layouts") if each["default_ns"] > 0]
+    seen = facts.all("undone_layouts")
     if not seen:
         return None
-    default, last, calls = (sum(int(each[name]) for each in seen) for name in ("default_ns", "last_ns", "calls"))
-    return UndoneLayout(facts.location(seen[-1]["at"]), calls / len(seen), 1.0 - last / default)
+    return UndoneLayout(facts.location(seen[-1]["at"]), sum(int(each["calls"]) for each in seen) / len(seen))
 
 
 def _starts(facts: Facts) -> tuple[StartTrace, ...]:

@@ -24,28 +24,33 @@ def _frame(facts: Facts, fact: dict) -> StackFrame | None:
 
 def calls(facts: Facts) -> tuple[CallTrace, ...]:
     """The steps whose calls were recorded."""
-    known = stacks(facts)
+    known, tried = stacks(facts), _layout_trials(facts)
     found = []
     for fact in facts.all("op_lines"):
-        rows = [_row(known.get(row[0], ()), row) for row in fact.get("rows", ()) if len(row) == 7]
+        rows = [_row(known.get(row[0], ()), row, tried) for row in fact.get("rows", ()) if len(row) == 7]
         found.append(CallTrace(int(fact["step"]), int(fact["ns"]), tuple(rows), int(fact.get("nodes", 0)), int(fact.get("beside_ns", 0))))
     return tuple(found)
 
 
-def _row(stack: Stack, row: list) -> CallRow:
-    _, phase, name, count, ns, backward_ns, described = row
-    given, made, plain = described or ((), (), ())
-    return CallRow(
-        stack,
-        str(phase),
-        str(name),
-        int(count),
-        int(ns),
-        int(backward_ns),
-        tuple(map(_operand, given)),
-        tuple(map(_operand, made)),
-        tuple((str(key), str(value)) for key, value in plain),
-    )
+_Described = tuple[tuple[Operand, ...], tuple[Operand, ...], tuple[tuple[str, str], ...]]
+
+
+def _layout_trials(facts: Facts) -> dict[tuple[str, _Described], float]:
+    """Time in channels_last over that in torch's default order, by name and tensors of the call."""
+    rows = [row for fact in facts.all("layout_trials") for row in fact.get("rows", ()) if len(row) == 4]
+    return {(str(name), _described(told)): float(last) / float(default) for name, told, default, last in rows if default > 0}
+
+
+def _row(stack: Stack, row: list, tried: dict[tuple[str, _Described], float]) -> CallRow:
+    _, phase, name, count, ns, backward_ns, told = row
+    described = _described(told)
+    in_channels_last = tried.get((str(name), described))
+    return CallRow(stack, str(phase), str(name), int(count), int(ns), int(backward_ns), *described, in_channels_last=in_channels_last)
+
+
+def _described(told: list | None) -> _Described:
+    given, made, plain = told or ((), (), ())
+    return tuple(map(_operand, given)), tuple(map(_operand, made)), tuple((str(key), str(value)) for key, value in plain)
 
 
 def _operand(told: list) -> Operand:

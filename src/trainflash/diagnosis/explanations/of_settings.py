@@ -61,9 +61,9 @@ SETTINGS = (
         "NCHW inputs under 16-bit autocast, tensors that change layout in each step, a weight that was made by transposing or by LAPACK "
         "(torch.linalg.qr, svd) and lies column by column, or cuDNN's first choice of algorithm with fixed shapes: "
         "cudnn.benchmark has no kind of its own and is reported here",
-        "convolutions, layout of the inputs and weights, the part of operator time in copies, input shapes, cudnn.benchmark. Off a GPU a "
-        "layout alone is never blamed: which one is faster there has to be tried, and is where the forward pass copies channels_last "
-        "tensors into NCHW",
+        "convolutions, layout of the inputs and weights, the part of operator time in copies, input shapes, cudnn.benchmark. On a CPU a "
+        "layout alone is no fault: a diagnosis runs the program's convolutions, poolings and norms in both, after its last step, and "
+        "blames NCHW for what channels_last saved there",
         (
             Fix(
                 "torch.backends.cudnn.benchmark = True, where all inputs have one shape",

@@ -187,6 +187,7 @@ def _at_exit() -> None:
     swallowed = counts()
     if swallowed:
         writer.fact("swallowed", places=swallowed)
-    peaks = sys.modules.get("trainflash_probe.facts.peaks")
-    if peaks is not None:
-        peaks.tell()
+    for name in ("peaks", "layout_trials"):
+        part = sys.modules.get(f"trainflash_probe.facts.{name}")
+        if part is not None:
+            part.tell()

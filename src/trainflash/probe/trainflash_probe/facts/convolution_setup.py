@@ -20,7 +20,7 @@ TIMES = 1.5  # and the first run takes so many times the second; measured 3.7 wi
 
 
 class ConvolutionSetup:
-    """Entry points of convolutions, watched for one step; what the forward pass's took longer than once more, and in which layout."""
+    """Entry points of convolutions, watched for one step; what the forward pass's took longer than once more, and copies of layouts."""
 
     def __init__(self, torch) -> None:
         self._torch = torch
@@ -63,7 +63,6 @@ class ConvolutionSetup:
         if first - again >= LEAST_NS and first >= TIMES * again:
             self._set_up += 1
             self._setup += first - again
-        self._layouts.convolved(original, args, kwargs)
 
     def end(self, step: int) -> None:
         """Put everything back, and write; the step is no usual one."""

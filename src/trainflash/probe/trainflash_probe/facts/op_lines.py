@@ -11,7 +11,7 @@ from ..guard import swallow
 from ..phases.loop import loop
 from ..runqueue import clock
 from ..writer import fact
-from . import stacks
+from . import layout_trials, stacks
 from .entry_points import EntryPoints
 
 MOST_CALLS = 100_000
@@ -63,7 +63,10 @@ class OperatorLines:
         if ns >= LARGE_NS and phase != "Opt":
             with self._torch._C.DisableTorchFunction():
                 described = _described(self._torch, args, kwargs, made)
-        key = (stacks.number(caller), phase, _name(original), described)
+        name = _name(original)
+        if described is not None and loop.in_fwd:
+            layout_trials.remember(original, name, args, kwargs, described, ns)
+        key = (stacks.number(caller), phase, name, described)
         row = self._rows.get(key)
         if row is None:
             if len(self._rows) >= MOST_ROWS:
