@@ -23,6 +23,7 @@ def run_of(tmp_path, style):
 
 FUNCTIONS = {
     "lists": "rows",
+    "lists_as_they_are": "items",
     "in_one_decorator": "rows",
     "other_layout": "photographs",
     "one_buffer": "fill",
@@ -30,7 +31,7 @@ FUNCTIONS = {
     "another_network_first": "real",
     "between_the_forwards": "real",
 }
-QUICK = ("in_one_decorator",)
+QUICK = ("in_one_decorator", "lists_as_they_are")
 
 
 @pytest.mark.parametrize("style", [pytest.param(name, marks=() if name in QUICK else FULL) for name in FUNCTIONS])

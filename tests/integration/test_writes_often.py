@@ -22,3 +22,10 @@ def test_the_places_are_known_all_the_same(run):
     lines = {place.location.line for place in run.rank.written if place.often}
     source = (PROGRAMS / "writes_often.py").read_text().splitlines()
     assert {"pickle.dumps(item)", "watched.commit()"} <= {source[line - 1].strip() for line in lines}
+
+
+def test_a_file_that_was_opened_ahead_of_the_training_is_a_log_while_it_stays_open(run):
+    source = (PROGRAMS / "writes_often.py").read_text()
+    opened = {number for number, row in enumerate(source.splitlines(), 1) if "open(" in row}
+    (log,) = [place.location.line for place in run.rank.written if place.location.line in opened]
+    assert "a log that stays open" in source.splitlines()[log - 1]

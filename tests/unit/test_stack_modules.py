@@ -21,3 +21,15 @@ def test_modules_and_functions_that_call_none():
     assert beside_modules(stack(f"{STEP.format(20)} {MODULE}"), CALLS) is None
     assert beside_modules(stack(f"{STEP.format(10)} {LOSS}"), CALLS) is None
     assert beside_modules(stack("own:train.py:3:main"), CALLS) is None
+
+
+MINED = f"{STEP.format(22)} torch:torch/nn/modules/module.py:1782:Module._call_impl own:losses.py:9:Triplets.forward own:pairs.py:30:mine"
+BARE = frozenset({("losses.py", "Triplets.forward")})
+
+
+def test_work_in_a_module_without_parameters_is_no_networks():
+    assert beside_modules(stack(MINED), CALLS) is None
+    assert beside_modules(stack(MINED), CALLS, BARE) == "behind"
+    inside = f"{MINED} {MODULE}"  # a network that a loss calls, as a perceptual one does
+    assert beside_modules(stack(inside), CALLS, BARE) is None
+    assert module_calls([stack(MINED)], BARE) == {}

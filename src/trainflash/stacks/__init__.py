@@ -3,10 +3,11 @@
 from trainflash.stacks.call_tree import Node, root
 from trainflash.stacks.callbacks import kind_of
 from trainflash.stacks.frames import LEAVES, Stack, StackFrame, anchor, anchored, frame_at, loop_lines, network_lines, owners
-from trainflash.stacks.modules import Calls, beside_modules, module_calls
+from trainflash.stacks.modules import Bare, Calls, beside_modules, module_calls
 
 __all__ = [
     "LEAVES",
+    "Bare",
     "Calls",
     "Node",
     "Stack",

@@ -81,7 +81,7 @@ def _ahead_of_network(rank: RankTrace, part: Steady) -> list[int]:
     stacks = list(weighed(samples, part.keeps(samples.step) & (samples.stack >= 0), rank))
     _, lines = standing_for_more(stacks)
     network = [each for each in stacks if each.phase == NETWORK]
-    calls = module_calls(each.stack for each in network if each.backward)
+    calls = module_calls((each.stack for each in network if each.backward), rank.bare_modules)
     spent: Counter[Location | None] = Counter()
     back: Counter[Location | None] = Counter()
     for each in network:
@@ -93,7 +93,7 @@ def _ahead_of_network(rank: RankTrace, part: Steady) -> list[int]:
         stack = samples.stacks[number]
         at = anchor(stack, lines)
         called = behind_engine(stack) is not None or kind_of(stack, True, False)  # a derivative that is a part of the graph, a metric
-        if not called and beside_modules(stack, calls) == "ahead" and back[at] < GRAPH_BUILT * spent[at]:
+        if not called and beside_modules(stack, calls, rank.bare_modules) == "ahead" and back[at] < GRAPH_BUILT * spent[at]:
             ahead.append(number)
     return ahead
 

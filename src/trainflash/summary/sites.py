@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from trainflash.schema import CallTree, Location, Peaks, Site
-from trainflash.stacks import Calls, Node, Stack, anchored, beside_modules, kind_of, module_calls, root
+from trainflash.stacks import Bare, Calls, Node, Stack, anchored, beside_modules, kind_of, module_calls, root
 from trainflash.summary.backward import behind_engine, python_in_network
 from trainflash.summary.site_operators import with_operators
 from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
@@ -69,8 +69,9 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
     loops, divided = standing_for_more(stacks)
     network = [each for each in stacks if each.phase == NETWORK]
     built = [each.stack for each in network if each.backward]  # calls that built a part of the graph: padding of inputs builds none
-    calls = module_calls(built) or module_calls(each.stack for each in network)
-    places, in_run = _placed(stacks, divided, calls), _placed(weighed(samples, known, rank), divided, calls)
+    bare = rank.bare_modules
+    calls = module_calls(built, bare) or module_calls((each.stack for each in network), bare)
+    places, in_run = _placed(stacks, divided, calls, bare), _placed(weighed(samples, known, rank), divided, calls, bare)
     wall_ns = max(1, rank.end_ns - rank.process_start_ns)
     run = {key: place.tree.ns / wall_ns for key, place in in_run.items()}
     seen = len(np.unique(samples.step[kept]))
@@ -101,7 +102,7 @@ def call_tree(trace: Trace, *, run: str, warmup: int | None = None) -> CallTree:
     return CallTree(run, tuple(sorted((tree.drawn(whole) for tree in trees.values()), key=lambda node: -node.share)))
 
 
-def _placed(stacks: Iterable[Weighed], loops: frozenset[Location], calls: Calls) -> dict[Key, _Place]:
+def _placed(stacks: Iterable[Weighed], loops: frozenset[Location], calls: Calls, bare: Bare) -> dict[Key, _Place]:
     places: dict[Key, _Place] = {}
     for each in stacks:
         at, under = anchored(each.stack, loops)
@@ -120,7 +121,7 @@ def _placed(stacks: Iterable[Weighed], loops: frozenset[Location], calls: Calls)
             place.backward_ns += int(each.ns)
             continue
         place.forward_ns += int(each.ns)
-        if each.phase == NETWORK and behind_engine(each.stack) is None and beside_modules(each.stack, calls) is not None:
+        if each.phase == NETWORK and behind_engine(each.stack) is None and beside_modules(each.stack, calls, bare) is not None:
             place.beside_ns += int(each.ns)
     return places
 

@@ -148,12 +148,13 @@ OPENED_OFTEN = 3  # while training
 
 
 def written(facts: Facts) -> tuple[Written, ...]:
-    """Places that write, each once."""
+    """Places that write, each once; of those that wrote ahead of the training such as keep a file open."""
     rows = facts.all("written")
     often = {tuple(fact["at"]) for fact in rows if int(fact.get("times", 0)) >= OPENED_OFTEN}
     state = {tuple(fact["at"]) for fact in rows if fact.get("state")}
     unheard = {tuple(fact["at"]) for fact in rows if fact.get("unheard")}
-    places = dict.fromkeys(tuple(fact["at"]) for fact in rows)
+    closed = {tuple(fact["at"]) for fact in facts.all("closed")} - {tuple(fact["at"]) for fact in rows if int(fact.get("times", 0))}
+    places = dict.fromkeys(tuple(fact["at"]) for fact in rows if fact.get("state") or tuple(fact["at"]) not in closed)
     known = ((place, facts.location(place)) for place in places)
     return tuple(Written(location, place in often, place in state, place in unheard) for place, location in known if location is not None)
 

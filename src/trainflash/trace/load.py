@@ -210,6 +210,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         computing=compute_facts.read_computing(facts),
         calls=_of_training(stack_facts.calls(facts), compute_facts.steps_from(facts)),
         peaks=stack_facts.peaks(facts),
+        bare_modules=stack_facts.bare_modules(facts),
         forward_lines=between.forward_lines(facts),
         host=str(header.get("host", "")),
         sources=facts.newest("sources").get("files", {}),

@@ -376,6 +376,7 @@ class RankTrace:
     calls: tuple[CallTrace, ...] = ()  # steps whose calls of torch were recorded with their lines
     peaks: Peaks | None = None  # of the machine; None: not measured in this run
     forward_lines: frozenset[Location] = frozenset()  # the owner's lines between the phases that were seen to make a part of the graph
+    bare_modules: frozenset[tuple[str, str]] = frozenset()  # file and name of forwards of called modules without any parameters
     device_timeline: DeviceTimeline | None = None  # None: no CUDA events
 
     @property

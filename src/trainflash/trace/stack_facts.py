@@ -22,6 +22,13 @@ def _frame(facts: Facts, fact: dict) -> StackFrame | None:
     return None if location is None else frame_at(location, bool(fact.get("own")), str(fact.get("text", "")))
 
 
+def bare_modules(facts: Facts) -> frozenset[tuple[str, str]]:
+    """Forwards of called modules that have no parameters, torch's own left out: their calls are a network's as well."""
+    told = [row for row in facts.newest("bare_modules").get("forwards", ()) if len(row) == 4]
+    frames = [frame_at(location, bool(row[3]), "") for row in told if (location := facts.location(row[:3])) is not None]
+    return frozenset((frame.location.file, frame.location.function) for frame in frames if frame.kind != "torch")
+
+
 def calls(facts: Facts) -> tuple[CallTrace, ...]:
     """The steps whose calls were recorded."""
     known, tried = stacks(facts), _layout_trials(facts)

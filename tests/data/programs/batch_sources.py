@@ -77,6 +77,34 @@ def lists():
         fit(net, optimizer, torch.tensor(rows()).view(4, 3, 8, 8))
 
 
+def items():
+    slowly()
+    return chance.integers(0, 50, 64).tolist(), chance.integers(0, 50, 64).tolist()
+
+
+class Pairs(nn.Module):
+    """Looks up lists of numbers, as they come, by indexing."""
+
+    def __init__(self):
+        super().__init__()
+        self.users, self.films = nn.Parameter(torch.rand(50, 8)), nn.Parameter(torch.rand(50, 8))
+
+    def forward(self, users, films):
+        return (self.users[users] * self.films[films]).sum(1)
+
+
+def lists_as_they_are():
+    net = Pairs()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(STEPS):
+        users, films = items()
+        loss = net(users, films).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+
+
 def photographs():
     slowly()
     return chance.integers(0, 255, (4, 8, 8, 3), dtype=numpy.uint8), chance.integers(0, 2, 4)

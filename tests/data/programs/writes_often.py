@@ -1,7 +1,9 @@
 """A training that pickles and inserts into a database in each step; prints how often an item is asked, and what inserts cost."""
 
+import os
 import pickle
 import sqlite3
+import tempfile
 import time
 
 import torch
@@ -26,7 +28,15 @@ def inserted(connection):
     return time.process_time() - began
 
 
+def kept(path):
+    """Written once, ahead of the training."""
+    with open(path, "w") as file:
+        file.write("a setting")
+
+
 def main():
+    kept(os.path.join(tempfile.mkdtemp(), "settings"))
+    log = open(os.path.join(tempfile.mkdtemp(), "log"), "w")  # noqa: SIM115 (a log that stays open)
     network = torch.nn.Linear(4, 4)
     optimizer = torch.optim.SGD(network.parameters(), 0.1)
     watched, alone = sqlite3.connect(":memory:"), sqlite3.Connection(":memory:")
@@ -42,6 +52,7 @@ def main():
             pickle.dumps(item)
         seconds.append((inserted(watched), inserted(alone)))
         watched.commit()
+        print(loss.item(), file=log)
     print(Asked.times, *(min(each) for each in zip(*seconds)))  # noqa: B905 (Python 3.9)
 
 

@@ -14,6 +14,7 @@ import io
 import logging
 import os
 import sys
+import weakref
 
 from .. import imports, own
 from ..guard import swallow
@@ -40,6 +41,7 @@ _times: dict = {}  # the owner's place -> [times while training]
 _state: set = set()  # places that were seen to write the state of training
 _resting = 0  # calls that are still let through
 _files: dict = {}  # path of a binary file -> the place that opened it
+_ahead: list = []  # (place, weak reference to the file that it opened) before the training
 
 
 def install() -> None:
@@ -120,11 +122,15 @@ def _asking(original):
 def _opening(original):
     @like(original)
     def open(*args, **kwargs):
+        place = None
         if len(args) > 1 or kwargs:
             mode = args[1] if len(args) > 1 else kwargs.get("mode")
             if type(mode) is str and mode != "r" and mode != "rb":
-                _opened(args[0] if args else kwargs.get("file"), mode)
-        return original(*args, **kwargs)
+                place = _opened(args[0] if args else kwargs.get("file"), mode)
+        file = original(*args, **kwargs)
+        if place is not None and not loop.steps and len(_ahead) < MAX_FILES:
+            _ahead.append((place, weakref.ref(file)))
+        return file
 
     return open
 
@@ -165,19 +171,31 @@ def _allowed(action: int, name, *more) -> int:
     return 0
 
 
-def _opened(file: object, mode: str) -> None:
+def _opened(file: object, mode: str):
+    """The place that opens a file to write; None where that is nobody's, or none."""
     try:
         if not set(mode) & set("wax+"):
-            return
+            return None
         place = _note()
         if place is None or "b" not in mode or not isinstance(file, (str, bytes, os.PathLike)):
-            return
+            return place
         path = _absolute(file)
         _look_at_sizes(place)
         if len(_files) < MAX_FILES and not path.lower().removesuffix(".tmp").endswith(_NO_STATE):
             _files[path] = place
+        return place
     except Exception as error:
         swallow("open", error)
+        return None
+
+
+def _tell_closed() -> None:
+    """Files that were opened before the training and are closed in the middle of it: no log is kept there."""
+    files = [(place, reference()) for place, reference in _ahead]
+    kept = {place for place, file in files if file is not None and not file.closed}
+    for place in {place for place, _ in files} - kept:
+        fact("closed", at=list(place))
+    _ahead.clear()
 
 
 def _absolute(path: object) -> str:
@@ -258,6 +276,8 @@ class _Sizes(Observer):
     def on_interval(self, step: int) -> None:
         """Those that were opened before this step are complete, or will be looked at when they are opened again."""
         _look_at_sizes()
+        if _ahead:
+            _tell_closed()
 
     def on_exit(self) -> None:
         """The last ones."""

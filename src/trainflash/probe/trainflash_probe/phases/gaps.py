@@ -1,10 +1,11 @@
 """Finds the function that makes batches where no DataLoader does.
 
 In a few early steps the time from the update to the next forward is traced. A function of the owner whose returned tensors, arrays or
-lists are inputs of the model is the data function: its calls are phase Data from then on. So is one that writes into the memory of an
-input, and one that is called between forward and backward and returns the inputs of the next step. All forwards up to the backward are
-asked: the first one may be another network's. A generator that runs already cannot be bracketed; there the end of the time before the
-forward counts as Data, as much of it as the generator took in the traced steps, and samples of lines say what else was its work.
+lists are inputs of the model, or are made into them, is the data function: its calls are phase Data from then on. So is one that writes
+into the memory of an input, and one that is called between forward and backward and returns the inputs of the next step. All forwards up
+to the backward are asked: the first one may be another network's. A generator that runs already cannot be bracketed; there the end of the
+time before the forward counts as Data, as much of it as the generator took in the traced steps, and samples of lines say what else was its
+work.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..writer import fact
 from . import feeding, handed, own_updates, rhythm, rollouts
 from .brackets import bracket_code, outermost
 from .loop import NEVER, loop
-from .matching import as_many, data_in, is_batch, memory_of, same_kind, same_memory
+from .matching import as_many, data_in, given_as_they_are, holds, is_batch, memory_of, same_kind, same_memory
 
 _collects = False  # a function is known that collects rollouts
 _compiles = False  # while Dynamo compiles what is called in a gap, a trace function of ours would be compiled too
@@ -170,7 +171,7 @@ class GapWatch:
                 self._finish()
                 return
             self._note_inputs(inputs)
-        self._match(self._closed, inputs)
+        self._match(self._closed, inputs, given_as_they_are((*args, *kwargs.values())))
 
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
         """All forwards of the step have been seen; in a loop without modules the gap ends here at the latest."""
@@ -194,12 +195,12 @@ class GapWatch:
         elif loop.fed_by_forward:
             self._last_inputs = []
 
-    def _match(self, window: Window, inputs: list) -> None:
+    def _match(self, window: Window, inputs: list, objects: list) -> None:
         """Bracket the outermost call that gave one of the inputs, by the surest way to tell that finds one.
 
         What was handed over by others is bracketed rather than a running generator around it, and beside a function around it.
         """
-        for matched, given_over in self._ways(window, inputs):
+        for matched, given_over in self._ways(window, inputs, objects):
             for each in given_over:
                 handed.learn(each)
             if self._running is not None and handed.waits_in(self._running):
@@ -211,14 +212,15 @@ class GapWatch:
             if call is not None or given_over:
                 return
 
-    def _ways(self, window: Window, inputs: list):
+    def _ways(self, window: Window, inputs: list, objects: list):
         """Calls that gave an input, and what others handed over that is one, by each way to tell; from the sure ones to the unsure."""
         during = [call for call in self.later.returned if not call.before] if self.later is not None else []  # outside of networks
         calls = [call for call in window.returned + during if call.code not in self._found]
 
-        def giving(same, among: list) -> list:
-            return [call for call in among if any(same(call.value, given) for given in inputs)]
+        def giving(same, among: list, wanted: list = inputs) -> list:
+            return [call for call in among if any(same(call.value, given) for given in wanted)]
 
+        yield giving(holds, calls, objects), giving(holds, handed.seen, objects)
         yield giving(same_memory, calls), giving(same_memory, handed.seen)
         yield giving(same_memory, self.early), []
         yield self._written(inputs), []

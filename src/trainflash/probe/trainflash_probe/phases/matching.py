@@ -1,4 +1,4 @@
-"""Whether a value that a call gave is an input of the model: the very tensor, its memory, its kind, or only as many numbers.
+"""Whether a value that a call gave is an input of the model: the very tensor or list, its memory, its kind, or only as many numbers.
 
 Between a function that makes data and the model the loop may cast, permute or flatten, or make a tensor of lists. So the ways are tried one
 after the other, from the one that cannot be wrong to the one that can. No value of a tensor or an array is read.
@@ -35,6 +35,16 @@ def as_many(value: object, given) -> bool:
     if given.requires_grad or given.dim() < 2 or given.numel() < LEAST_NUMBERS:
         return False
     return given.numel() in counts_in(value)
+
+
+def given_as_they_are(values: tuple) -> list:
+    """Of a forward's arguments lists and arrays of many numbers, and lists of texts: the network makes its own tensors of them."""
+    return [value for value in values if (type(value) in (list, tuple) or is_array(value)) and is_batch(value)]
+
+
+def holds(value: object, given) -> bool:
+    """Whether a value is that very list or array, or has it as an item."""
+    return value is given or any([item is given for item in _held(value)])
 
 
 def is_batch(value: object) -> bool:

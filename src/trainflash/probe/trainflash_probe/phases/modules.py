@@ -12,12 +12,12 @@ import sys
 import weakref
 from threading import get_ident
 
-from .. import codes
+from .. import codes, own
 from ..environment import capture
 from ..guard import swallow
 from ..parts import modules_in, owns_parameters
 from ..patches import Patch
-from ..writer import emit, since_base
+from ..writer import emit, fact, since_base
 from . import rollouts, stack
 from .loop import EVERY_BOUNDARY_UNTIL, RELEARN_EVERY, loop
 from .unseen import traced_by_fx
@@ -31,6 +31,7 @@ _torch = None
 _call = None  # the patch of Module.__call__
 _learning = False
 _roots: dict = {}  # id -> (weak reference, has parameters)
+_forwards: dict = {}  # code of a root's forward -> whether such a root has parameters
 _slots: dict = {}  # id -> (our function in the slot, what was there before)
 _trained = loop.trained
 _next_relearn = 0
@@ -192,6 +193,7 @@ def _stop_learning() -> None:
         return
     _learning = False
     _call.off()
+    _tell_forwards()
     for key, (reference, owner) in list(_roots.items()):
         module = reference()
         if module is not None and not _has_slot(key, module) and not isinstance(module, _torch.jit.ScriptModule):
@@ -220,7 +222,16 @@ def _remember(module) -> bool:
     owner = owns_parameters(module)
     if len(_roots) < MAX_ROOTS:
         _roots[id(module)] = (weakref.ref(module), owner)
+        code = getattr(type(module).forward, "__code__", None)
+        _forwards[code] = _forwards.get(code, False) or owner
     return owner
+
+
+def _tell_forwards() -> None:
+    """Which roots only arrange or measure what networks give, such as losses and miners of pairs."""
+    bare = [code for code, owner in _forwards.items() if code is not None and not owner]
+    if bare and not fidelity:
+        fact("bare_modules", forwards=[[own.path_of(code), code.co_firstlineno, own.name_of(code), own.is_own(code)] for code in bare])
 
 
 class _Slot:
