@@ -38,6 +38,9 @@ bench-judges: $(VENV)/.ready  ## which judge lets which broken speed-up pass; JU
 bench-real: $(VENV)/.ready  ## the first finding, places, shares and phases on real programs; REAL="--base DIR --half open"
 	$(BIN)/python bench/real/run.py $(REAL)
 
+bench-real-verdicts: $(VENV)/.ready  ## the judge on experts' and hurried engineers' changes to real programs; REAL="--base DIR"
+	$(BIN)/python bench/real/verdicts.py $(REAL)
+
 bench-planted: $(VENV)/.ready  ## the first finding on programs that are slow for a known reason; PLANTED="--half kept" and so on
 	$(BIN)/python bench/planted/run.py $(PLANTED)
 

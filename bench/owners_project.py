@@ -24,8 +24,8 @@ def last_document(text: str) -> dict:
         return json.loads(text.strip().splitlines()[-1])
 
 
-def answer(command: list[str], folder: Path, environment: dict[str, str], limit_s: float) -> dict:
-    """The document that `command` prints in `folder`, with its `exit` and `wall_s`; or an `error`."""
+def answer(command: list[str], folder: Path, environment: dict[str, str], limit_s: float, holds: str = "findings") -> dict:
+    """The document that `command` prints in `folder`, with its `exit` and `wall_s`; or an `error`, also where it lacks what it `holds`."""
     began = time.perf_counter()
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -41,6 +41,6 @@ def answer(command: list[str], folder: Path, environment: dict[str, str], limit_
         document = last_document(out)
     except (json.JSONDecodeError, IndexError):
         return {"error": f"exit {process.returncode}, no JSON: {err[-1500:]}", "wall_s": wall}
-    if document.get("status") == "error" or "findings" not in document:
+    if document.get("status") == "error" or holds not in document:
         return {"error": f"exit {process.returncode}: {document.get('error') or err[-1500:]}", "wall_s": wall}
     return {**document, "exit": process.returncode, "wall_s": wall}

@@ -9,59 +9,35 @@ set aside). Raw results go to bench/results/real.json and are kept: a second cal
 """
 
 import argparse
-import hashlib
-import os
 import shlex
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import yaml
+from programs_of import HERE, catalogue, owners_copy
 from score import Score, score, totals
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(HERE.parent))
 
 from kept_results import KeptResults
-from owners_project import answer, make_repository
+from owners_project import answer
 
-HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results" / "real.json"
 KEPT = ("findings", "sites", "phases", "abstained", "steps", "wall_s", "notes")
 
 
-def half_of(name: str) -> str:
-    """Which half a program is in: by lot."""
-    return "open" if int(hashlib.sha1(name.encode()).hexdigest()[0], 16) % 2 == 0 else "held"
-
-
-def catalogue(half: str, only: list[str] | None) -> list[dict]:
-    found = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted((HERE / "truths").glob("*.yaml"))]
-    return [each for each in found if (only is None or each["name"] in only) and half in ("all", half_of(each["name"]))]
-
-
 def diagnose(truth: dict, base: Path, trainflash: list[str], limit_s: float) -> dict:
     """The raw result of one program, with its call tree and all its sites, or the error."""
-    folder = Path(truth["folder"])
-    beside, inside = (HERE if truth["source"] == "library" else base), Path(*folder.parts[2:])
-    source, python = beside / Path(*folder.parts[:2]), base / truth["python"]
-    if not source.is_dir() or not python.exists():
-        return {"error": f"{source if python.exists() else python} is not there"}
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-        root = Path(place, source.name)
-        shutil.copytree(source, root, symlinks=True)
-        if not (root / ".git").exists():
-            make_repository(root)
-        own = {name: str(value).replace("{root}", str(root)) for name, value in truth.get("environment", {}).items()}
-        environment = {**os.environ, **own, "XDG_STATE_HOME": str(Path(place, "state"))}
-        words = [str(word) for word in truth["command"]]
-        command = [str(python) if word == "python" else word for word in words]
-        document = answer([*trainflash, "diagnose", "--json", "--", *command], root / inside, environment, limit_s)
-        if "error" in document:
-            return document
-        run = Path(document["sandbox"], "runs", document["run"])
-        summary, tree = (yaml.safe_load((run / name).read_text(encoding="utf-8")) for name in ("summary.json", "call_tree.json"))
-        return {**{key: document.get(key) for key in KEPT}, "all_sites": summary["sites"], "tree": tree["roots"], "trend": summary["trend"]}
+    try:
+        with owners_copy(truth, base) as (folder, command, environment):
+            document = answer([*trainflash, "diagnose", "--json", "--", *command], folder, environment, limit_s)
+            if "error" in document:
+                return document
+            run = Path(document["sandbox"], "runs", document["run"])
+            summary, tree = (yaml.safe_load((run / name).read_text(encoding="utf-8")) for name in ("summary.json", "call_tree.json"))
+    except FileNotFoundError as error:
+        return {"error": str(error)}
+    return {**{key: document.get(key) for key in KEPT}, "all_sites": summary["sites"], "tree": tree["roots"], "trend": summary["trend"]}
 
 
 def main() -> int:
