@@ -35,6 +35,19 @@ def test_other_losses_while_it_is_timed_are_found_unless_the_baseline_does_not_r
     assert work.compare(steps(), steps(), [(restless, steps(losses=[0.5]))], 1e-3).ok
 
 
+def seeded(seed: int, mean: float = 0.7) -> work.Steps:
+    """Losses of a program that seeds nothing: of other initial weights in each run."""
+    return steps(losses=[mean]) | {(0, step): {**steps()[0, step], "losses": [mean + 0.01 * ((7 * seed) % 5 - 2)]} for step in range(20)}
+
+
+def test_a_program_that_seeds_nothing_is_held_against_how_far_its_own_runs_are_apart():
+    starts = [(seeded(number), seeded(number + 3)) for number in range(1, 5)]
+    assert work.compare(seeded(0), seeded(2), starts, 1e-3).ok
+    frozen = [(old, steps(losses=[0.0])) for old, _ in starts]
+    found = work.compare(seeded(0), seeded(2), frozen, 1e-3)
+    assert found.ok is False and "losses are" in found.evidence
+
+
 def test_what_was_not_seen_is_not_the_same():
     assert work.compare(steps(), steps(), [], 1e-3).ok is None
     assert work.compare(steps(), steps(), [(steps(), steps(3))], 1e-3).ok is None

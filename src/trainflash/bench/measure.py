@@ -66,7 +66,6 @@ def resident(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dict[
         expected_s = 2 * steps * _step_s(baseline, candidate)
         used = {paced.process.pid: launch.usage(paced.process.pid) for paced in programs}
         done, enough = 0, began + bench.share_s() * (EARLY_SHARE if plan.far else 1.0)
-        count = min(count, EARLY_SLICES) if plan.far else count
         while done < count and not over and (done < LEAST_SLICES or done * steps < LEAST_STEPS or time.monotonic() < enough):
             on_slice(done, count)
             over = turns.early(steps, expected_s)
@@ -253,7 +252,7 @@ def _cut(plan: Plan, baseline: Paced, candidate: Paced) -> tuple[int, int]:
     if steps * step_s > max(LONG_SLICE_S, least_s):
         held = min(HELD_STEPS * workers, round(SLICE_S[1] / step_s))
         steps = max(1, held, round(max(LONG_SLICE_S, least_s) / step_s))
-    most = SLICES if steps * step_s <= LONG_SLICE_S / 2 else LONG_SLICES
+    most = EARLY_SLICES if plan.far else SLICES if steps * step_s <= LONG_SLICE_S / 2 else LONG_SLICES
     while steps * most < LEAST_STEPS:
         steps += 1
     if plan.available is None:

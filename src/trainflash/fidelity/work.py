@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,8 @@ from trainflash.schema import Check, Fidelity
 NAME = "timed work"
 _COUNTS = ("forwards", "backwards", "samples", "elements")
 _LEAST_STEPS = 10
-_OWN = 3.0  # times the distance between the baseline's own timed and recorded losses
+_OWN = 3.0  # times the largest distance between the losses of two runs of one version
+_LEAST_RUNS = 3  # timed starts, that say how far apart those of an unseeded program are
 
 Steps = dict[tuple[int, int], dict[str, Any]]  # by rank and step
 
@@ -33,19 +35,34 @@ def check(directory: Path, baseline_place: Path, timed: Iterable[tuple[Path, Pat
 
 def compare(baseline: Steps, candidate: Steps, timed: Sequence[tuple[Steps, Steps]], tolerance: float) -> Check:
     """The same on what was read."""
-    compared = 0
+    compared, limit = 0, _limit(baseline, timed, tolerance)
     for number, (old, new) in enumerate(timed, start=1):
         own = difference(baseline, old, math.inf)
         if own:
             return Check(NAME, None, f"the baseline itself does other work when it is timed: {own}")
-        limit = _losses_apart(baseline, old)
-        found = difference(candidate, new, None if limit is None else max(0.0 if limit == 0.0 else tolerance, _OWN * limit))
+        found = difference(candidate, new, limit)
         if found:
             return Check(NAME, False, f"start {number}: {found}")
         compared += len(candidate.keys() & new.keys())
     if compared < _LEAST_STEPS:
         return Check(NAME, None, f"only {compared} steps of timed and recorded runs could be compared")
     return Check(NAME, True, f"the same work in {compared} steps of {len(timed)} timed starts as in the recorded run")
+
+
+def _limit(baseline: Steps, timed: Sequence[tuple[Steps, Steps]], tolerance: float) -> float | None:
+    """How far the losses of a timed run may be from the recorded ones: 0 where the baseline repeats its own to the bit.
+
+    A program that seeds nothing trains otherwise in each run: there the limit follows from how far apart runs of one version are, of the
+    baseline and of the candidate as it is timed. None: too few runs to tell, or no losses.
+    """
+    ours, theirs = [baseline, *(old for old, _ in timed)], [new for _, new in timed]
+    own = [apart for run in ours[1:] if (apart := _losses_apart(baseline, run)) is not None]
+    if not own or max(own) == 0.0:
+        return 0.0 if own else None
+    if len(timed) < _LEAST_RUNS:
+        return None
+    apart = [_losses_apart(*pair) for runs in (ours, theirs) for pair in itertools.combinations(runs, 2)]
+    return max(tolerance, _OWN * max(each for each in apart if each is not None))
 
 
 def difference(recorded: Steps, timed: Steps, limit: float | None) -> str:

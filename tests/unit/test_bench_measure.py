@@ -1,0 +1,25 @@
+"""Into which slices a start is cut, by how long a step takes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from trainflash.bench import measure
+from trainflash.bench.estimate import LEAST_STEPS
+from trainflash.bench.paced import Plan
+
+
+def paced(step_s: float):
+    times = [step_s * 1e9] * 5
+    measured = SimpleNamespace(step_times=lambda: times)
+    return SimpleNamespace(measured=lambda: measured, slices=[SimpleNamespace(step_ns=times)], ready={}, processes=1)
+
+
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("step_s", [0.001, 0.02, 0.09, 0.17, 0.3, 1.0, 6.0])
+def test_a_start_has_enough_steps_however_long_they_are(step_s, far):
+    steps, slices = measure._cut(Plan(far=far, startup_s=4.0), paced(step_s), paced(step_s))
+    assert steps * slices >= LEAST_STEPS and slices >= measure.LEAST_SLICES
+    assert slices <= (measure.EARLY_SLICES if far else measure.SLICES)
