@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from trainflash.schema import AGREEABLE, CONSENTS, Fidelity, SpeedVerdict, Verdict, training_change
+from trainflash.schema import AGREEABLE, CONSENTS, OCCASIONS, Fidelity, SpeedVerdict, Verdict, training_change
 from trainflash.stats import LEAST_GAIN, LEAST_STARTS, TAIL_HARM, tail_is_worse
 
 # Checks of which one at least must have passed before a change that the owner agreed to is accepted.
@@ -31,7 +31,7 @@ def judge(
     lacks = lacking(fidelity, allowed)
     untimed = speed is None and bool(lacks)
     against, missing = [], []
-    for found in (None if untimed else _of_speed(speed), _of_fidelity(fidelity, allowed | lacks)):
+    for found in (None if untimed else _of_speed(speed, fidelity), _of_fidelity(fidelity, allowed | lacks)):
         if found is not None:
             (against if found[0] else missing).append(found[1])
     if against:
@@ -102,11 +102,15 @@ def may_be_timed(fidelity: Fidelity, *, allowed: frozenset[str] = frozenset()) -
     return _of_fidelity(fidelity, allowed) is None
 
 
-def _of_speed(speed: SpeedVerdict | None) -> tuple[bool, str] | None:
+def _of_speed(speed: SpeedVerdict | None, fidelity: Fidelity | None) -> tuple[bool, str] | None:
     """What speaks against the speed: (it is a clear no, why); None: nothing."""
     if speed is None:
         return False, "speed: not measured"
     if speed.decision == "reject":
+        unrun = _never_ran(fidelity)
+        if unrun and speed.speedup is not None and speed.speedup.ci_high >= 1.0:
+            where = f"{', '.join(unrun[:3])}{' and more' if len(unrun) > 3 else ''}"
+            return False, f"speed: {speed.reason}; but what the change is about never ran there ({where}): a larger --budget gets further"
         return True, f"speed: {speed.reason}"
     for name, tail, high in _tails(speed):
         if tail_is_worse(high):
@@ -121,6 +125,11 @@ def _of_speed(speed: SpeedVerdict | None) -> tuple[bool, str] | None:
     if not LEAST_GAIN < figures.ci_low <= figures.mean <= figures.ci_high:
         return False, f"speed: the interval [{figures.ci_low:.3f}, {figures.ci_high:.3f}] is not above {LEAST_GAIN}"
     return None
+
+
+def _never_ran(fidelity: Fidelity | None) -> list[str]:
+    """Changed lines that the compared updates did not come to, such as those of an evaluation that comes later."""
+    return [] if fidelity is None else [name for name in fidelity.not_seen if name not in OCCASIONS]
 
 
 def _tails(speed: SpeedVerdict) -> list[tuple[str, float, float]]:

@@ -103,16 +103,16 @@ def test_how_starts_were_measured_is_known_again(tmp_path):
     assert bench.asked_before(tmp_path) is None
     store, _ = begun(tmp_path)
     assert bench.asked_before(tmp_path) is None, "a state of an older kind"
-    store.asked = {"first_epoch": 8, "work": [16.0, 32.0], "unit": "sample"}
+    store.asked = {"first_epoch": 8, "work": [16.0, 32.0], "unit": "sample", "cycle": 40}
     store.save_plan(Plan())
     store.append(Start(1, "resident", None, None, "wall", reason="it crashed"))
     assert bench.asked_before(tmp_path) is None, "no start that counts binds anybody"
     assert begun(tmp_path, compared="b", resume=True)[1].starts == ()
     store, _ = begun(tmp_path, compared="b")
-    store.asked = {"first_epoch": 8, "work": [16.0, 32.0], "unit": "sample"}
+    store.asked = {"first_epoch": 8, "work": [16.0, 32.0], "unit": "sample", "cycle": 40}
     store.save_plan(Plan())
     store.append(start(1))
-    assert bench.asked_before(tmp_path) == bench.Question(first_epoch=8, work=(16.0, 32.0), unit="sample")
+    assert bench.asked_before(tmp_path) == bench.Question(first_epoch=8, work=(16.0, 32.0), unit="sample", cycle=40)
 
 
 def test_a_lost_state_begins_anew_and_says_so(three):

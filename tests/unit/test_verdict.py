@@ -191,3 +191,12 @@ def test_the_command_that_agrees_names_all_that_the_verdict_rests_on():
     assert judged.needs == ("order",)
     assert one.agree_command == "trainflash verify --experiment 3 --accept-change cadence,order"
     assert replace(one, verdict=judge(FASTER, SAME)).agree_command == ""
+
+
+def test_a_change_of_what_never_ran_is_not_called_slow_for_the_steps_beside_it():
+    even = SpeedVerdict("reject", Speedup(0.99, 0.97, 1.02, 6), "not faster by 4% or more")
+    behind = replace(SAME, not_seen=("evaluation", "model.py:47-49", "model.py:51-58"))
+    found = judge(even, behind)
+    assert found.verdict == "inconclusive" and "model.py:47-49, model.py:51-58" in found.reasons[0]
+    assert judge(even, replace(SAME, not_seen=("evaluation", "checkpoint"))).verdict == "reject"
+    assert judge(replace(even, speedup=Speedup(0.9, 0.85, 0.95, 6)), behind).verdict == "reject"

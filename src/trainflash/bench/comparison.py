@@ -40,7 +40,8 @@ class Question:
     `identity` is whatever else must not change between its starts, such as the content of both checkouts. The first `first_epoch` steps
     are passed unmeasured: a cache that they fill pays only later. `work` is how many samples (or tokens) one step of the baseline and of
     the candidate has, where they differ; times are then per `unit`. `far`: look along the run until it is known whether steps change;
-    `run_steps`: how many it has, where that is known.
+    `run_steps`: how many it has, where that is known. `cycle`: steps from one evaluation to the next, of which each start times a whole
+    one where it can.
     """
 
     identity: str = ""
@@ -50,6 +51,7 @@ class Question:
     min_gain: float = stats.LEAST_GAIN
     far: bool = False
     run_steps: int | None = None
+    cycle: int = 0
 
 
 def compare(
@@ -84,11 +86,11 @@ def compare(
     began = time.monotonic()
     try:
         store = Store(directory)
-        store.asked = {"first_epoch": question.first_epoch, "work": list(question.work), "unit": question.unit}
+        store.asked = {"first_epoch": question.first_epoch, "work": list(question.work), "unit": question.unit, "cycle": question.cycle}
         facts = {**fingerprint.machine(), **fingerprint.settings({**os.environ, **baseline.env})}
         compared = _digest(baseline, candidate, question, online, writable)
         daemon = launch.daemons.of(sandbox, "baseline", baseline)
-        kept = store.begin(compared, facts, _first_plan(question.first_epoch, daemon), resume=resume)
+        kept = store.begin(compared, facts, _first_plan(question, daemon), resume=resume)
     except OSError as bad:
         raise no_room(bad, directory) from None
     bench = Bench(
@@ -125,7 +127,9 @@ def asked_before(directory: Path) -> Question | None:
         ours, theirs = asked["work"]
         if not any(json.loads(line)["y"] is not None for line in (directory / "starts.jsonl").read_bytes().split(b"\n")[:-1]):
             return None
-        return Question(first_epoch=int(asked["first_epoch"]), work=(float(ours), float(theirs)), unit=str(asked["unit"]))
+        return Question(
+            first_epoch=int(asked["first_epoch"]), work=(float(ours), float(theirs)), unit=str(asked["unit"]), cycle=int(asked["cycle"])
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -367,10 +371,10 @@ class _Comparison:
         return replace(verdict, reason="; ".join(said))
 
 
-def _first_plan(first_epoch: int, daemon: str) -> Plan:
+def _first_plan(question: Question, daemon: str) -> Plan:
     """`daemon`: what has the processes started elsewhere (srun), where no tree of ours can be frozen."""
-    warmup = max(stats.WARMUP_LEAST, first_epoch + 1 if first_epoch else 0)
-    return Plan(schedule="sequential" if daemon else "resident", warmup=warmup, least_warmup=warmup)
+    warmup = max(stats.WARMUP_LEAST, question.first_epoch + 1 if question.first_epoch else 0)
+    return Plan(schedule="sequential" if daemon else "resident", warmup=warmup, least_warmup=warmup, cycle=question.cycle)
 
 
 def _unit(question: Question) -> str:
@@ -387,7 +391,16 @@ def _last_reason(starts: Sequence[Start]) -> str:
 
 def _digest(baseline: Command, candidate: Command, question: Question, online: bool, writable: Sequence[str]) -> str:
     """What must not change between the starts of one comparison; a digest, because commands may hold secrets."""
-    plain = [to_plain(baseline), to_plain(candidate), question.identity, question.first_epoch, question.work, online, sorted(writable)]
+    plain = [
+        to_plain(baseline),
+        to_plain(candidate),
+        question.identity,
+        question.first_epoch,
+        question.work,
+        question.cycle,
+        online,
+        sorted(writable),
+    ]
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 

@@ -20,6 +20,7 @@ LONG_SLICES = 8  # enough where a slice takes long
 EARLY_SLICES = 6  # enough where more are timed along the run
 EARLY_SHARE = 0.4  # own: of such a start's time for what comes before, its start-up among it
 LEAST_SLICES = 4
+EVALUATED = 2.0  # own: times the steps from one evaluation to the next, with that
 SLICE_S = (0.1, 1.0)  # shorter slices measure the resume (the first step is 8 to 30 % slower), longer ones the weather
 LONG_SLICE_S = 0.5  # slow steps: fewer of them in a slice, or a start costs minutes
 DEVICE_SLICE_S = 1.0  # queued kernels and clocks take their time
@@ -62,11 +63,12 @@ def resident(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dict[
             paced.refuse_others()
             paced.begin_cpu()
             paced.weigh()
-        steps, count = _cut(plan, baseline, candidate)
+        steps, count = _cycles(plan, bench, baseline, candidate) or _cut(plan, baseline, candidate)
         expected_s = 2 * steps * _step_s(baseline, candidate)
         used = {paced.process.pid: launch.usage(paced.process.pid) for paced in programs}
         done, enough = 0, began + bench.share_s() * (EARLY_SHARE if plan.far else 1.0)
-        while done < count and not over and (done < LEAST_SLICES or done * steps < LEAST_STEPS or time.monotonic() < enough):
+        least = min(LEAST_SLICES, count)
+        while done < count and not over and (done < least or done * steps < LEAST_STEPS or time.monotonic() < enough):
             on_slice(done, count)
             over = turns.early(steps, expected_s)
             done += 1
@@ -239,6 +241,20 @@ def _step_s(baseline: Paced, candidate: Paced) -> float:
 
 def _median_s(times_ns: Sequence[float]) -> float:
     return max(sorted(times_ns)[len(times_ns) // 2] / 1e9, 1e-6) if times_ns else 1e-3
+
+
+def _cycles(plan: Plan, bench: Bench, baseline: Paced, candidate: Paced) -> tuple[int, int] | None:
+    """Steps per slice and slices for a start whose slices hold an evaluation each; None where there is none, or no time for one.
+
+    It is taken to last as long as the steps in between: how long it does, the first one shows.
+    """
+    steady = None if plan.available is None else plan.available - plan.warmup
+    if plan.cycle < LEAST_STEPS or (steady is not None and steady < plan.cycle):
+        return None  # slices of usual length hold evaluations that come so often
+    each_s = 2 * EVALUATED * plan.cycle * _step_s(baseline, candidate)
+    count = int((bench.reach_s() - 2 * (plan.startup_s or baseline.startup_s())) / each_s)
+    count = min(count, EARLY_SLICES, *([steady // plan.cycle] if steady is not None else []))
+    return (plan.cycle, count) if count > 0 else None
 
 
 def _cut(plan: Plan, baseline: Paced, candidate: Paced) -> tuple[int, int]:

@@ -51,6 +51,7 @@ class Plan:
     far: bool = False  # after the early steps look along the run, as far as a start may take
     run_steps: int | None = None  # how many steps the owner's run has, as far as anybody knows
     seen_to: int | None = None  # how far earlier starts came; further ones are to see the same
+    cycle: int = 0  # steps of which each slice holds a whole evaluation, where a start can take so long; 0: none
 
     @property
     def whole(self) -> int | None:

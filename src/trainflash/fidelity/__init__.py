@@ -6,7 +6,7 @@ from trainflash.fidelity.judgement import compare
 from trainflash.fidelity.metric import Metric
 from trainflash.fidelity.outcome import NONE_LEFT
 from trainflash.fidelity.record import Record, read
-from trainflash.fidelity.reuse import environment, interpreter, whole_steps
+from trainflash.fidelity.reuse import environment, evaluated_every, interpreter, whole_steps
 from trainflash.fidelity.trial import check
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "compare",
     "convergence",
     "environment",
+    "evaluated_every",
     "interpreter",
     "metric",
     "read",

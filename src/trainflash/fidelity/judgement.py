@@ -17,9 +17,7 @@ from trainflash.fidelity.outcome import Outcome
 from trainflash.fidelity.pairing import Pair, seen_occasions
 from trainflash.fidelity.record import Record
 from trainflash.fidelity.soft import Limits, Noise, Question
-from trainflash.schema import Check, Fidelity
-
-OCCASIONS = ("epoch boundary", "evaluation", "checkpoint", "schedule")
+from trainflash.schema import OCCASIONS, Check, Fidelity
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,16 @@ the next look; a line that is no JSON ends the stream there (`Stream.broken`).
 
 from __future__ import annotations
 
+import itertools
 import json
+import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 SCHEMA = "training-record.v1"
+CONSIDERABLE = 0.1  # own: of the samples that are trained with, those of an evaluation that a speed-up may be about
 _KINDS = ("weights", "evaluation", "checkpoint", "stored", "written", "load", "draws", "making", "end")
 
 
@@ -93,6 +96,23 @@ class Stream:
     def steps(self) -> int:
         """Updates of the optimizer that steps least often: each is one step."""
         return min(Counter(update.optimizer for update in self.updates).values(), default=0)
+
+
+def evaluated_every(stream: Stream) -> int | None:
+    """Updates from one evaluation to the next; None where none was seen behind the first update, or they are small.
+
+    Small is one of fewer samples than a tenth of those trained with in between: forwards alone, it takes a few hundredths of the time.
+    """
+    samples: Counter[int] = Counter()
+    for line in stream.evaluations:
+        if line.get("forwards") and line["n"]:
+            samples[line["n"]] += line.get("samples") or 0
+    if not samples:
+        return None
+    at = sorted(samples)
+    every = statistics.median_low([after - before for before, after in itertools.pairwise(at)] or at)
+    trained = every * statistics.fmean(update.samples for update in stream.updates)
+    return every if statistics.fmean(samples.values()) >= CONSIDERABLE * trained else None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from trainflash import git_runner, launch
 from trainflash.errors import UsageError
+from trainflash.fidelity import record
 from trainflash.fidelity.record import Record, read
 from trainflash.schema import Command, Sandbox, Side, write_document
 
@@ -134,6 +135,12 @@ def whole_steps(sandbox: Sandbox, baseline: Command, place: Path) -> int | None:
     """Steps of the whole program; None where no kept run of the baseline came to its own end."""
     run = load(place, key_of(sandbox, "baseline", baseline), None).get("baseline")
     return run.record.trained[0].steps if run is not None and run.record.whole and run.record.trained else None
+
+
+def evaluated_every(sandbox: Sandbox, baseline: Command, place: Path) -> int | None:
+    """Updates from one evaluation of the baseline to the next, see `record.evaluated_every`; None where no run of it is kept."""
+    run = load(place, key_of(sandbox, "baseline", baseline), None).get("baseline")
+    return record.evaluated_every(run.record.trained[0]) if run is not None and run.record.trained else None
 
 
 def _run(folder: Path, run: Kept) -> Run:

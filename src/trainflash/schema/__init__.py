@@ -102,6 +102,7 @@ from trainflash.schema.training import KINDS_OF_CHANGE, TrainingChange, training
 from trainflash.schema.verdicts import (
     AGREEABLE,
     CONSENTS,
+    OCCASIONS,
     Approval,
     Check,
     Experiment,
@@ -133,6 +134,7 @@ __all__ = [
     "StepTimes",
     "AGREEABLE",
     "CONSENTS",
+    "OCCASIONS",
     "KINDS",
     "KINDS_OF_CHANGE",
     "PHASES",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trainflash import bench
@@ -13,6 +13,7 @@ from trainflash.schema import Diagnosis, Fidelity, Summary
 LEAST_AFTER_EPOCH = 60  # steady steps that a start needs beside the epoch that is passed
 SAME_RATIO = 0.02  # of the two sides' samples, when it is read from two checks of different length
 SAME_WORK = 0.005  # samples a step that differ by less (a smaller last batch) are the same
+CONSIDERABLE = 0.05  # own: of the time, evaluations that a speed-up may be about
 INLINE = "Inline"  # what the record calls updates that lines of the program make
 
 
@@ -24,6 +25,7 @@ class Known:
     steps: int | None = None
     said: str = ""
     breaks: dict[str, tuple[float | None, float]] = field(default_factory=dict)
+    cycle: int = 0  # steps from one considerable evaluation to the next; 0: there is none, or nobody knows
 
     def costs(self) -> bench.OwnersRun:
         return bench.OwnersRun(self.steps, self.breaks, self.first_epoch)
@@ -35,18 +37,38 @@ class Known:
 
 
 def know(
-    known: tuple[Diagnosis, Summary] | None, budget_s: float, before: bench.Question | None = None, counted: int | None = None
+    known: tuple[Diagnosis, Summary] | None,
+    budget_s: float,
+    before: bench.Question | None = None,
+    counted: int | None = None,
+    evaluated: int | None = None,
 ) -> Known:
-    """From the newest diagnosis of the command; `counted` are all its steps, where a check of the training saw its end.
+    """From the newest diagnosis of the command; `counted` are all its steps, where a check of the training saw its end, and `evaluated`
+    those between two evaluations, where it saw such.
 
     Starts that were measured `before` decide whether the first epoch is passed now, too.
 
     What a first epoch fills (a cache, persistent workers) pays only from the second one on. Passing it must not cost more than a
     quarter of what a start may take, on both sides, and as many steps must follow.
     """
-    if known is None:
+    summary = known[1] if known is not None else None
+    cycle = before.cycle if before is not None else (_cycle(summary) if summary is not None else 0) or evaluated or 0
+    return replace(_lasting(summary, budget_s, before, counted), cycle=cycle)
+
+
+def _cycle(summary: Summary) -> int:
+    """Steps from one evaluation to the next, of those that take a considerable part of the time."""
+    found = [each for each in summary.activities if each.phase == "Eval" and each.every_steps]
+    first = max(found, key=lambda each: each.count * each.mean_ms, default=None)
+    if first is None or first.every_steps is None or summary.phases["Eval"].share < CONSIDERABLE:
+        return 0
+    return round(first.every_steps)
+
+
+def _lasting(summary: Summary | None, budget_s: float, before: bench.Question | None, counted: int | None) -> Known:
+    """The epochs and the length."""
+    if summary is None:
         return Known(before.first_epoch if before else 0)
-    summary = known[1]
     total = summary.steps + summary.warmup_steps
     whole = counted if summary.stopped else total
     breaks = _breaks(summary, whole)

@@ -135,13 +135,15 @@ def compare(
     presumed = verdict.lacking(same, demands.allowed) if demands.ask else frozenset()
     if verdict.may_be_timed(same, allowed=demands.allowed | presumed):
         before_now = bench.asked_before(timing)
-        counted = fidelity.whole_steps(session.sandbox, baseline, kept)
-        run = owners_run.know(diagnosing.latest(session, baseline), demands.budget_s, before_now, counted)
+        counted, evaluated = (ask(session.sandbox, baseline, kept) for ask in (fidelity.whole_steps, fidelity.evaluated_every))
+        run = owners_run.know(diagnosing.latest(session, baseline), demands.budget_s, before_now, counted, evaluated)
         work, unit = owners_run.work(directory / "fidelity", kept, same, before_now)
         if work is None:
             speed = SpeedVerdict("inconclusive", None, unit)
         else:
-            question = bench.Question("..".join(taken), run.first_epoch, work, unit, demands.min_gain, far=True, run_steps=run.whole)
+            question = bench.Question(
+                "..".join(taken), run.first_epoch, work, unit, demands.min_gain, far=True, run_steps=run.whole, cycle=run.cycle
+            )
             runs, speed = bench.compare(
                 session.sandbox,
                 baseline,
