@@ -263,3 +263,13 @@ def test_cost_is_one_sentence():
         "starts the program 8 to 32 times, each version 4 to 16 times, about 40 s to 3 min; ends after 10 min at the latest (--budget)"
     )
     assert "about" not in bench.cost(60)
+
+
+def test_the_only_slice_of_a_start_counts_whole_however_its_first_steps_were():
+    def settling(i, made):
+        """The first steps of the slice fall, as noise has it; its last one evaluates."""
+        return replace(made, step_ns=(*(9 * MS - 0.3 * MS * at for at in range(12)), *made.step_ns[12:])) if i == 1 else made
+
+    sides = [with_slices(program(each, slices=1, steps=100, slow_step=slow), settling) for each, slow in ((5.0, 400.0), (5.0, 200.0))]
+    start = started(*sides)
+    assert (start.steps, start.slices) == (100, 1) and start.y > 0.2

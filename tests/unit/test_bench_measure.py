@@ -25,14 +25,17 @@ def test_a_start_has_enough_steps_however_long_they_are(step_s, far):
     assert slices <= (measure.EARLY_SLICES if far else measure.SLICES)
 
 
-def cycles(cycle: int, budget_s: float, available: int | None = None):
+def cycles(cycle: int, budget_s: float, available: int | None = None, startup_s: float | None = None):
     share = SimpleNamespace(reach_s=lambda: budget_s / 5)
-    return measure._cycles(Plan(cycle=cycle, startup_s=2.0, available=available), share, paced(0.1), paced(0.08))
+    first = paced(0.1)
+    first.startup_s = lambda: 2.0
+    return measure._cycles(Plan(cycle=cycle, startup_s=startup_s, available=available), share, first, paced(0.08))
 
 
 def test_slices_hold_a_whole_evaluation_each_where_there_is_time():
     assert cycles(50, 300.0) == (50, 2)  # 2 × 50 steps of 0.1 s on both sides, and as long again for the evaluations
     assert cycles(50, 3000.0) == (50, measure.EARLY_SLICES)
     assert cycles(50, 60.0) is None  # no time
+    assert cycles(50, 60.0, startup_s=2.0) == (50, 1)  # as the starts before it
     assert cycles(0, 300.0) is None and cycles(8, 300.0) is None  # none, or in slices of any length
     assert cycles(50, 300.0, available=40) is None

@@ -197,6 +197,9 @@ for step in range(9):
     made = program(tmp_path, train_py=source)
     run = summary(repeated=(repeated(made.line("train.py", "def stats"), "stats", distinct=1),))
     assert added(made.propose("memoize_function", run)) == ["import functools", "@functools.cache"]
+    seldom = dataclasses.replace(run, repeated=(dataclasses.replace(run.repeated[0], share=0.0004),))
+    _, refused, _ = made.plan(seldom, finding("input_cpu", made.line("train.py", "for step"), ["memoize_function"]))
+    assert any("what functions repeat takes 0.04% of the time" in each.reason for each in refused)
     later = source.replace("for step in range(9):\n", "for step in range(9):\n    values[0] += 1\n")
     (tmp_path / "train.py").write_text(later)
     with pytest.raises(UsageError, match="it reads what is changed"):

@@ -63,6 +63,9 @@ class Slice:
         )
 
 
+SMALL_PART = 0.25  # own: of a start's only slice, that noise may call warm-up
+
+
 @dataclass(frozen=True)
 class Measured:
     """One program of a start. `slices[0]` is the warm-up; `tree_cpu_s` covers the other early slices, all processes of the tree."""
@@ -162,6 +165,8 @@ def estimate(
         warmup = baseline.slices[0].first + baseline.slices[0].steps  # what follows tells whether they go on falling
     if warmup is None:
         return unusable("not steady: the steps were still getting faster in the second half")
+    if schedule == "resident" and len(timed := baseline.early[1:]) == 1 and warmup <= timed[0].first + SMALL_PART * timed[0].steps:
+        warmup = timed[0].first  # a slice that holds an evaluation is taken whole
     if schedule == "sequential":
         theirs_from = round(warmup * baseline.work / candidate.work)
         pairs = [(after(a, warmup), after(b, theirs_from)) for a, b in pairs]

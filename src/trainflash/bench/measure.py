@@ -63,7 +63,9 @@ def resident(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dict[
             paced.refuse_others()
             paced.begin_cpu()
             paced.weigh()
-        steps, count = _cycles(plan, bench, baseline, candidate) or _cut(plan, baseline, candidate)
+        cycles = _cycles(plan, bench, baseline, candidate)
+        plan = plan if cycles else replace(plan, cycle=0)
+        steps, count = cycles or _cut(plan, baseline, candidate)
         expected_s = 2 * steps * _step_s(baseline, candidate)
         used = {paced.process.pid: launch.usage(paced.process.pid) for paced in programs}
         done, enough = 0, began + bench.share_s() * (EARLY_SHARE if plan.far else 1.0)
@@ -246,7 +248,8 @@ def _median_s(times_ns: Sequence[float]) -> float:
 def _cycles(plan: Plan, bench: Bench, baseline: Paced, candidate: Paced) -> tuple[int, int] | None:
     """Steps per slice and slices for a start whose slices hold an evaluation each; None where there is none, or no time for one.
 
-    It is taken to last as long as the steps in between: how long it does, the first one shows.
+    It is taken to last as long as the steps in between. What the first start decides holds for all: starts that hold no evaluation cannot
+    be averaged with those that do.
     """
     steady = None if plan.available is None else plan.available - plan.warmup
     if plan.cycle < LEAST_STEPS or (steady is not None and steady < plan.cycle):
@@ -254,7 +257,7 @@ def _cycles(plan: Plan, bench: Bench, baseline: Paced, candidate: Paced) -> tupl
     each_s = 2 * EVALUATED * plan.cycle * _step_s(baseline, candidate)
     count = int((bench.reach_s() - 2 * (plan.startup_s or baseline.startup_s())) / each_s)
     count = min(count, EARLY_SLICES, *([steady // plan.cycle] if steady is not None else []))
-    return (plan.cycle, count) if count > 0 else None
+    return (plan.cycle, max(1, count)) if count > 0 or plan.startup_s is not None else None
 
 
 def _cut(plan: Plan, baseline: Paced, candidate: Paced) -> tuple[int, int]:

@@ -106,7 +106,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     expected = scene.facts.get(edit.fact) if edit.fact is not None else None
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
     checks.all_hold(checks.Asked(edit, scene, file, call, expected))
-    name = "TrainingArguments" if hf_parser.parses(call) else (dotted(call.func) or "").split(".")[-1]
+    name = "TrainingArguments" if hf_parser.parses(call) else _called(file, call)
     if name.endswith("Arguments"):
         for where, value in writes.to_key(scene.project, (edit.argument,)):
             raise refuse(f"{where.location(value)}: {edit.argument} is assigned again here, so the value in the call may not count")
@@ -153,6 +153,12 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     if found.write is None:
         raise refuse(f"{what} is {found.shown}, which is computed")
     raise found.shared_with((local or blocking)[0])
+
+
+def _called(file: PythonFile, call: cst.Call) -> str:
+    """What is called, by its last name; as it is written where that is no name, such as super().__init__."""
+    name = dotted(call.func)
+    return name.split(".")[-1] if name else file.text(call.func)
 
 
 def _typed(found: Source) -> bool:
@@ -225,9 +231,7 @@ def _over_options(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.
     options = handed_options.chosen_by_branch(file, call, edit.argument)
     if options is None or (edit.shared == "alone" and resolver.other_callers(file, call)):
         return None
-    what = (
-        f"{edit.argument} of {(dotted(call.func) or '').split('.')[-1]} at {file.location(call)}, set behind `{file.text(options.value)}`"
-    )
+    what = f"{edit.argument} of {_called(file, call)} at {file.location(call)}, set behind `{file.text(options.value)}`"
     return Target(
         file.location(call),
         seen,

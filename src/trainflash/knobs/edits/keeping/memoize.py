@@ -7,6 +7,7 @@ as long as the cache, which for a data set is the whole run anyway.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import libcst as cst
@@ -23,8 +24,9 @@ from trainflash.knobs.reading.expressions import no_place, refuse
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, has_slots
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.schema import LoaderFacts, RepeatedWork
+from trainflash.schema import LoaderFacts, Location, RepeatedWork
 
+LEAST_SHARE = 0.01  # own: of the time, that repeating takes; less is no candidate, whatever the finding that it is a part of
 MOST_PLACES = 3  # own: functions inside each other repeat together; the costliest few say it all
 UNSIZED_ENTRIES = 64  # own: results of unknown size are kept only if there are few
 TEXTS = ("str", "bytes", "pathlib.Path")
@@ -46,7 +48,13 @@ def memoize(edit: Memoize, scene: Scene) -> tuple[Target, ...]:
     works = _works(scene)
     if not works:
         raise no_place("the run saw no function repeat its work" + (f" at {scene.at}" if scene.at is not None else ""))
+    repeated: Counter[Location] = Counter()
     for work in works:
+        repeated[work.location] += work.share  # type: ignore[assignment]
+    worth = [work for work in works if repeated[work.location] >= LEAST_SHARE or scene.at is not None]
+    if not worth:
+        raise refuse(f"what functions repeat takes {repeated.most_common(1)[0][1]:.2%} of the time at most")
+    for work in worth:
         try:
             targets.append(_target(edit, scene, work))
         except UsageError as bad:
