@@ -34,7 +34,16 @@ def with_sites(*sites: Site, **phases: float) -> Summary:
 
 
 def calling(
-    name: str, share: float, *, floor: float | None = None, shape=(2, 512, 256), layout="contiguous", dtype="float32", values="", **plain
+    name: str,
+    share: float,
+    *,
+    floor: float | None = None,
+    shape=(2, 512, 256),
+    other=None,
+    layout="contiguous",
+    dtype="float32",
+    values="",
+    **plain,
 ) -> Summary:
     """A step that spends `share` in one call of torch; `floor`: how many times less its bytes need, None: not known."""
     operand = Operand(tuple(shape), dtype, layout, True, values=values)
@@ -45,7 +54,7 @@ def calling(
         ms=0.8 * ms,
         backward_ms=0.2 * ms,
         share=share,
-        given=(operand,),
+        given=(operand, *([replace(operand, shape=other)] if other is not None else [])),
         made=(operand,),
         arguments=tuple((key, str(value)) for key, value in plain.items()),
         floor_ms=None if floor is None else ms / floor,

@@ -46,6 +46,17 @@ def test_a_call_near_its_floor_or_of_an_unknown_one_is_no_finding():
     assert first(c.calling("gru", 0.7, floor=None)).kind == "compute"
 
 
+def test_what_a_call_takes_by_itself_is_what_its_floor_is_held_against():
+    def by_itself(share: float):
+        made = c.calling("logcumsumexp", 0.7, floor=40)
+        operator = made.sites[0].operators[0]
+        tried = replace(operator, alone_ms=share * (operator.ms + operator.backward_ms))
+        return replace(made, sites=(replace(made.sites[0], operators=(tried,)),))
+
+    assert first(by_itself(0.9)).kind == "slow_operator"
+    assert first(by_itself(0.1)).kind == "compute"  # cold caches, fresh pages, gradients that are added up
+
+
 @pytest.mark.parametrize(
     ("name", "more"),
     [
@@ -53,6 +64,7 @@ def test_a_call_near_its_floor_or_of_an_unknown_one_is_no_finding():
         ("multinomial", {"shape": (128, 8000), "replacement": False}),
         ("mul", {"layout": "strided", "shape": (512, 512), "floor": 20}),
         ("matmul", {"shape": (2708, 2708), "values": "zeros"}),
+        ("bmm", {"shape": (64, 72, 48), "other": (64, 48, 1)}),
         ("softmax", {"shape": (2708, 2708), "values": "zeros"}),
         ("where", {"shape": (2708, 2708), "dtype": "bool", "values": "zeros"}),
         ("sqrt", {"shape": (512, 512), "values": "subnormal", "floor": 20}),
@@ -71,6 +83,7 @@ def test_a_form_that_is_known_to_be_slow_is_named_with_the_faster_one(name, more
         ("multinomial", {"shape": (128, 8000), "replacement": True}),
         ("multinomial", {"shape": (128, 10), "replacement": False}),
         ("conv2d", {"shape": (32, 16, 24, 24)}),  # which layout is faster has to be tried
+        ("bmm", {"shape": (64, 72, 48), "other": (64, 48, 8)}),
         ("where", {"shape": (512, 512), "dtype": "bool"}),  # a causal mask
         ("mul", {"shape": (512, 512), "values": "zeros"}),
     ],

@@ -62,6 +62,8 @@ def _slow(site: Site, operator: SiteOperator, limits: Thresholds) -> _Slow | Non
     took_ms, floor, form = operator.ms + operator.backward_ms, operator.floor_ms, known_form(operator)
     if form is None and operator.channels_last_saves is not None:
         return None  # a kernel of the library in whichever layout: see `memory_format`
+    if form is None and operator.alone_ms is not None:
+        took_ms = min(took_ms, operator.alone_ms)  # what it takes beyond that is no fault of the call
     far = bool(floor) and took_ms >= limits.far_above_floor * floor and took_ms >= limits.operator_ms * operator.calls
     saved = max(form.saves if form is not None else 0.0, 1 - floor / took_ms if far and floor else 0.0)
     return _Slow(site, operator, form, saved, took_ms / floor if far and floor else None) if saved > 0 else None

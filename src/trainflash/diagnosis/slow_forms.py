@@ -15,6 +15,7 @@ SMALL_DIMENSION = 8
 MANY_CATEGORIES = 512
 _REDUCTIONS = frozenset({"norm", "vector_norm", "var", "std", "prod", "logsumexp", "median"})
 _PRODUCTS = frozenset({"matmul", "__matmul__", "mm", "bmm", "linear", "addmm"})
+_BATCHED = frozenset({"bmm", "matmul", "__matmul__"})
 _MASKED = frozenset({"where", "masked_fill", "masked_fill_"})
 
 
@@ -64,6 +65,14 @@ def _as_wide_as_its_input(operator: SiteOperator) -> bool:
         return False
     images, kernels = operator.given[0].shape, operator.given[1].shape
     return len(images) == 4 and images[1] == 1 and kernels[3] == images[3] > 1
+
+
+def _of_one_column(operator: SiteOperator) -> bool:
+    """Measured: bmm of 64 × 72 × 48 and 64 × 48 × 1 takes 0.65 ms with its backward, as a product and a sum 0.15."""
+    if operator.name not in _BATCHED or len(operator.given) < 2:
+        return False
+    ours, theirs = (each.shape for each in operator.given[:2])
+    return len(ours) == len(theirs) == 3 and min(ours[1], theirs[2]) == 1 and ours[0] > 1
 
 
 def _over_sparse_structure(operator: SiteOperator) -> bool:
@@ -137,6 +146,12 @@ FORMS: tuple[Form, ...] = (
         _over_sparse_structure,
         "keep the few entries that are not zero: torch.sparse_csr for products with a fixed matrix, or the list of the edges with gather "
         "and scatter for what is computed on each of them",
+        0.5,
+    ),
+    Form(
+        "a batched product with a single row or column",
+        _of_one_column,
+        "an elementwise product and a sum, such as (a * b.transpose(1, 2)).sum(-1, keepdim=True) for torch.bmm(a, b)",
         0.5,
     ),
     Form(

@@ -30,7 +30,8 @@ _VIEWS = frozenset(
     ["view", "transpose", "permute", "unsqueeze", "squeeze", "expand", "t", "detach", "unbind", "split", "chunk", "unfold", "T"]
 )
 _OTHERS = """
-sort argsort topk unique multinomial cumsum cumprod lstm gru rnn_tanh rnn_relu backward einsum multi_head_attention_forward
+sort argsort topk unique multinomial cumsum cumprod lstm gru rnn_tanh rnn_relu backward einsum
+lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell multi_head_attention_forward
 scaled_dot_product_attention fft rfft irfft stft istft svd eigh cholesky solve inv pinv qr unique_consecutive searchsorted kthvalue
 dropout feature_dropout alpha_dropout rand randn rand_like randn_like randint randperm bernoulli bernoulli_ normal normal_ uniform_
 exponential_ median quantile cdist pdist bincount histc nonzero ctc_loss grid_sample interpolate fold

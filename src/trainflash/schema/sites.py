@@ -35,6 +35,7 @@ class SiteOperator:
     made: tuple[Operand, ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()  # plain ones, by name or place
     floor_ms: float | None = None  # what this machine needs at least for them, both ways; None: not known
+    alone_ms: float | None = None  # of a step, as they were tried by themselves after the run, both ways; None: not tried
     channels_last_saves: float | None = None  # part of their time, as tried on this machine; negative: it costs; None: not tried
 
 

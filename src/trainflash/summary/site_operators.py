@@ -45,6 +45,14 @@ class _Calls:
         saved = sum((row.ns + row.backward_ns) * (1 - row.in_channels_last) for row in tried if row.in_channels_last is not None)
         return saved / (self.ns + self.backward_ns) if tried else None
 
+    @property
+    def alone_ns(self) -> float | None:
+        """Of all calls together, as they were tried by themselves; None where those are a smaller part."""
+        tried = [row for row in self.rows if row.alone_ns]
+        if sum(row.ns + row.backward_ns for row in tried) < DESCRIBED * (self.ns + self.backward_ns):
+            return None
+        return sum(row.calls * row.alone_ns[0] for row in tried)
+
     def floor_ms(self, peaks: Peaks | None) -> float | None:
         """Of all calls together, of which short ones, that are not described, may need nothing; None where those are a larger part.
 
@@ -101,6 +109,7 @@ def _operators(site: Site, asked: dict[str, _Calls], steps: int, each: float, pe
                 made=costliest.made if costliest is not None else (),
                 arguments=costliest.arguments if costliest is not None else (),
                 floor_ms=None if floor is None else floor / steps,
+                alone_ms=None if calls.alone_ns is None else calls.alone_ns / steps / NS_PER_MS,
                 channels_last_saves=calls.channels_last_saves,
             )
         )

@@ -21,7 +21,12 @@ class CallRow:
     given: tuple[Operand, ...] = ()
     made: tuple[Operand, ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()
-    in_channels_last: float | None = None  # as tried: its time with the images in that order over that in torch's default order
+    alone_ns: tuple[int, ...] = ()  # of one such call by itself, both ways; and where it was tried, with images in channels_last
+
+    @property
+    def in_channels_last(self) -> float | None:
+        """Its time with images in that order over that in torch's default order."""
+        return self.alone_ns[1] / self.alone_ns[0] if len(self.alone_ns) > 1 else None
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def bare_modules(facts: Facts) -> frozenset[tuple[str, str]]:
 
 def calls(facts: Facts) -> tuple[CallTrace, ...]:
     """The steps whose calls were recorded."""
-    known, tried = stacks(facts), _layout_trials(facts)
+    known, tried = stacks(facts), _call_trials(facts)
     found = []
     for fact in facts.all("op_lines"):
         rows = [_row(known.get(row[0], ()), row, tried) for row in fact.get("rows", ()) if len(row) == 7]
@@ -42,17 +42,17 @@ def calls(facts: Facts) -> tuple[CallTrace, ...]:
 _Described = tuple[tuple[Operand, ...], tuple[Operand, ...], tuple[tuple[str, str], ...]]
 
 
-def _layout_trials(facts: Facts) -> dict[tuple[str, _Described], float]:
-    """Time in channels_last over that in torch's default order, by name and tensors of the call."""
-    rows = [row for fact in facts.all("layout_trials") for row in fact.get("rows", ()) if len(row) == 4]
-    return {(str(name), _described(told)): float(last) / float(default) for name, told, default, last in rows if default > 0}
+def _call_trials(facts: Facts) -> dict[tuple[str, _Described], tuple[int, ...]]:
+    """Nanoseconds of a call by itself, and where it was tried, in channels_last; by its name and tensors."""
+    rows = [row for fact in facts.all("call_trials") for row in fact.get("rows", ()) if len(row) > 2]
+    return {(str(name), _described(told)): tuple(int(ns) for ns in taken) for name, told, *taken in rows}
 
 
-def _row(stack: Stack, row: list, tried: dict[tuple[str, _Described], float]) -> CallRow:
+def _row(stack: Stack, row: list, tried: dict[tuple[str, _Described], tuple[int, ...]]) -> CallRow:
     _, phase, name, count, ns, backward_ns, told = row
     described = _described(told)
-    in_channels_last = tried.get((str(name), described))
-    return CallRow(stack, str(phase), str(name), int(count), int(ns), int(backward_ns), *described, in_channels_last=in_channels_last)
+    alone = tried.get((str(name), described), ())
+    return CallRow(stack, str(phase), str(name), int(count), int(ns), int(backward_ns), *described, alone_ns=alone)
 
 
 def _described(told: list | None) -> _Described:

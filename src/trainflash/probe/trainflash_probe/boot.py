@@ -187,7 +187,7 @@ def _at_exit() -> None:
     swallowed = counts()
     if swallowed:
         writer.fact("swallowed", places=swallowed)
-    for name in ("peaks", "layout_trials"):
+    for name in ("peaks", "call_trials"):
         part = sys.modules.get(f"trainflash_probe.facts.{name}")
         if part is not None:
             part.tell()

@@ -11,7 +11,7 @@ from ..guard import swallow
 from ..phases.loop import loop
 from ..runqueue import clock
 from ..writer import fact
-from . import layout_trials, stacks
+from . import call_trials, stacks
 from .entry_points import EntryPoints
 
 MOST_CALLS = 100_000
@@ -65,7 +65,7 @@ class OperatorLines:
                 described = _described(self._torch, args, kwargs, made)
         name = _name(original)
         if described is not None and loop.in_fwd:
-            layout_trials.remember(original, name, args, kwargs, described, ns)
+            call_trials.remember(original, name, args, kwargs, described, ns)
         key = (stacks.number(caller), phase, name, described)
         row = self._rows.get(key)
         if row is None:

@@ -1,7 +1,7 @@
 """Images with their channels last that the program copies into torch's default order in its forward pass.
 
 The order that `x.movedim(-1, 1)` leaves is torch's `channels_last`; `.contiguous()` behind it copies it away. Which of both orders is
-faster on a CPU has to be tried (see `layout_trials`).
+faster on a CPU has to be tried (see `call_trials`).
 """
 
 from __future__ import annotations
