@@ -31,7 +31,7 @@ def compared(monkeypatch, tmp_path):
             side = SimpleNamespace(early=[SimpleNamespace(ended=False)])
             return {"baseline": side, "candidate": side}, plan
 
-        def estimate(n, schedule, ours, theirs, *, spent_s, even_slices):
+        def estimate(n, schedule, ours, theirs, *, spent_s, even_slices, whole_cycles):
             return Start(n, schedule, Y + 0.001 * n, Y, "net", steps=240, spent_s=spent_s), 5
 
         monkeypatch.setattr(comparison, "time", SimpleNamespace(monotonic=lambda: now[0]))

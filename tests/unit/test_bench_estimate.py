@@ -265,11 +265,14 @@ def test_cost_is_one_sentence():
     assert "about" not in bench.cost(60)
 
 
-def test_the_only_slice_of_a_start_counts_whole_however_its_first_steps_were():
+def test_slices_that_are_whole_cycles_count_whole_however_their_first_steps_are():
     def settling(i, made):
-        """The first steps of the slice fall, as noise has it; its last one evaluates."""
-        return replace(made, step_ns=(*(9 * MS - 0.3 * MS * at for at in range(12)), *made.step_ns[12:])) if i == 1 else made
+        """The first steps of each slice fall, as noise has it or an epoch begins; its last one evaluates."""
+        return replace(made, step_ns=(*(9 * MS - 0.3 * MS * at for at in range(12)), *made.step_ns[12:])) if i else made
 
-    sides = [with_slices(program(each, slices=1, steps=100, slow_step=slow), settling) for each, slow in ((5.0, 400.0), (5.0, 200.0))]
-    start = started(*sides)
-    assert (start.steps, start.slices) == (100, 1) and start.y > 0.2
+    for slices, left in ((1, 100), (3, 300)):
+        sides = [
+            with_slices(program(each, slices=slices, steps=100, slow_step=slow), settling) for each, slow in ((5.0, 400.0), (5.0, 200.0))
+        ]
+        start, _ = estimate(1, "resident", *sides, spent_s=9.0, even_slices=lambda pieces: True, whole_cycles=True)
+        assert (start.steps, start.slices) == (left, slices) and start.y > 0.2

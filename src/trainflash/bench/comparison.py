@@ -246,6 +246,7 @@ class _Comparison:
             measured["candidate"],
             spent_s=time.monotonic() - began,
             even_slices=measure.even_slices(interrupted["baseline"]),
+            whole_cycles=plan.cycle > 0 and plan.schedule == "resident",
         )
         # What noise calls warm-up in one start must not cost all later ones their steps: the shortest found counts, and
         # each start still drops what it needs.

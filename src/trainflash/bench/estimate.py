@@ -63,9 +63,6 @@ class Slice:
         )
 
 
-SMALL_PART = 0.25  # own: of a start's only slice, that noise may call warm-up
-
-
 @dataclass(frozen=True)
 class Measured:
     """One program of a start. `slices[0]` is the warm-up; `tree_cpu_s` covers the other early slices, all processes of the tree."""
@@ -146,10 +143,12 @@ def estimate(
     *,
     spent_s: float,
     even_slices: Callable[[Sequence[Slice]], bool],
+    whole_cycles: bool = False,
 ) -> tuple[Start, int]:
     """The start and its warm-up in steps of the baseline. A start that cannot be used has `y` None and says why.
 
-    `even_slices` tells whether evaluations and checkpoints fall evenly on the slices; if not, no slice may be trimmed away.
+    `even_slices` tells whether evaluations and checkpoints fall evenly on the slices; if not, no slice may be trimmed away. Slices that are
+    `whole_cycles`, of an evaluation and the steps up to the next, count whole: what falls inside of one may do so in each.
     """
 
     def unusable(reason: str) -> tuple[Start, int]:
@@ -165,8 +164,8 @@ def estimate(
         warmup = baseline.slices[0].first + baseline.slices[0].steps  # what follows tells whether they go on falling
     if warmup is None:
         return unusable("not steady: the steps were still getting faster in the second half")
-    if schedule == "resident" and len(timed := baseline.early[1:]) == 1 and warmup <= timed[0].first + SMALL_PART * timed[0].steps:
-        warmup = timed[0].first  # a slice that holds an evaluation is taken whole
+    if whole_cycles:
+        warmup = max((piece.first for piece in baseline.early[1:] if piece.first <= warmup), default=warmup)
     if schedule == "sequential":
         theirs_from = round(warmup * baseline.work / candidate.work)
         pairs = [(after(a, warmup), after(b, theirs_from)) for a, b in pairs]
