@@ -108,8 +108,14 @@ def test_calls_are_tried_by_themselves_and_images_in_both_orders_without_a_draw_
     [
         (F.conv2d, (IMAGES.to(memory_format=torch.channels_last), WEIGHT), {}),  # of another order already
         (F.embedding, (torch.arange(4), torch.rand(8, 4)), {}),  # whole numbers mean something
+        (F.relu, (torch.zeros(1).expand(1 << 25).contiguous(),), {}),  # too large for a process that may have little memory left
         (torch.linalg.cholesky, (torch.eye(4),), {}),  # numbers that count up are no such matrix
     ],
 )
 def test_what_is_not_tried(trials, call):
     assert trials(call) == []
+
+
+def test_a_call_that_takes_long_is_not_tried(trials, monkeypatch):
+    monkeypatch.setattr(part("facts.call_trials"), "MOST_NS", 11_000)  # one such call, both ways and three times, would take 12 µs
+    assert trials((F.relu, (IMAGES,), {})) == []

@@ -23,10 +23,12 @@ IMAGES = frozenset(
 MOST_KINDS = 512  # of calls that are remembered
 MOST_CALLS = 32  # that are tried, the costliest first
 MOST_NS = 1_500_000_000  # of all trials
+MOST_NUMBERS = 1 << 25  # that a call is given and makes: the process may have little memory left
+BOTH_WAYS = 4  # own: times its forward that a call takes with its backward, when what is to come is guessed
 TRIES = 3  # of each order, of which the fastest counts: the first run builds code
 _PLAIN = (bool, int, float, str, type(None))
 
-_seen: dict = {}  # (name, what it was given) -> [function, arguments, named ones, ns], or None where that cannot be made again
+_seen: dict = {}  # (name, what it was given) -> [function, arguments, named ones, ns, ns of one], or None where it cannot be made again
 
 
 def remember(function, name: str, args: tuple, kwargs: dict, described: tuple, ns: int) -> None:
@@ -36,16 +38,26 @@ def remember(function, name: str, args: tuple, kwargs: dict, described: tuple, n
         if _seen[key] is not None:
             _seen[key][3] += ns
     elif len(_seen) < MOST_KINDS:
-        plain = bool(described[0]) and all([layout == "contiguous" and device == "cpu" for _, _, layout, _, device, _ in described[0]])
+        numbers = sum([_elements(each[0]) for each in (*described[0], *described[1])])
+        plain = 0 < numbers <= MOST_NUMBERS and all(
+            [layout == "contiguous" and device == "cpu" for _, _, layout, _, device, _ in described[0]]
+        )
         _seen[key] = _made_again(function, args, kwargs, ns) if plain else None
 
 
 def _made_again(function, args: tuple, kwargs: dict, ns: int):
     torch = sys.modules["torch"]
     try:
-        return [function, [_form(torch, each) for each in args], {key: _form(torch, each) for key, each in kwargs.items()}, ns]
+        return [function, [_form(torch, each) for each in args], {key: _form(torch, each) for key, each in kwargs.items()}, ns, ns]
     except TypeError:
         return None
+
+
+def _elements(shape: tuple) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
 
 
 class _Tensor:
@@ -55,10 +67,7 @@ class _Tensor:
         self.shape, self.dtype, self.wants = tuple(tensor.shape), tensor.dtype, tensor.requires_grad
 
     def made(self, torch, order):
-        count = 1
-        for size in self.shape:
-            count *= size
-        made = torch.arange(1, 1 + count, device="cpu").remainder_(251).to(self.dtype).div_(251).view(self.shape)
+        made = torch.arange(1, 1 + _elements(self.shape), device="cpu").remainder_(251).to(self.dtype).div_(251).view(self.shape)
         if len(self.shape) == 4:
             made = made.contiguous(memory_format=order)
         return made.requires_grad_(self.wants)
@@ -85,11 +94,11 @@ def tell() -> None:
         began, tried = clock(), []
         with loop.unseen(), torch.enable_grad(), torch.random.fork_rng(devices=()):
             for (name, described), given in sorted(known, key=lambda item: -item[1][3])[:MOST_CALLS]:
-                if clock() - began > MOST_NS:
-                    break
                 orders = [torch.contiguous_format]
                 if name in IMAGES and len(described[0][0][0]) == 4:
                     orders.append(torch.channels_last)
+                if clock() - began + TRIES * len(orders) * BOTH_WAYS * given[4] > MOST_NS:
+                    continue
                 taken = _taken(torch, *given[:3], orders)
                 if taken is not None:
                     tried.append([name, described, *taken])
