@@ -75,6 +75,7 @@ def speed(monkeypatch):
         return replace(SAME, notes=(found["log"],))
 
     monkeypatch.setattr(verifying.fidelity, "whole_steps", lambda *_: None)
+    monkeypatch.setattr(verifying.fidelity, "evaluated_every", lambda *_: None)
     monkeypatch.setattr(verifying.fidelity, "check", check)
     monkeypatch.setattr(verifying.bench, "compare", compare)
     return found

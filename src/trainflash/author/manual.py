@@ -56,7 +56,11 @@ def wait(
     try:
         say(f"the task is in {place}: read BRIEF.md there; at most {minutes:g} min")
         began = clock()
-        while not ((place / PATCH).is_file() or (place / DONE).exists()):
+        seen = None
+        while not (place / DONE).exists():
+            seen, before_it = _written(place / PATCH), seen
+            if seen is not None and seen == before_it:
+                break
             on_wait(clock() - began)
             if clock() - began > 60 * minutes:
                 return Answer("failed", f"nobody answered in {place} within {minutes:g} min")
@@ -67,6 +71,15 @@ def wait(
     finally:
         if not author.folder:  # in the sandbox: the patch is kept, and the copy is a copy
             shutil.rmtree(copy, ignore_errors=True)
+
+
+def _written(patch: Path) -> tuple[int, int] | None:
+    """Size and time of a patch; it is whole where both stay as they are from one look to the next. None: there is none yet."""
+    try:
+        found = patch.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def _applied(patch: Path, folder: Path) -> str:

@@ -222,7 +222,7 @@ def _remember(module) -> bool:
     owner = owns_parameters(module)
     if len(_roots) < MAX_ROOTS:
         _roots[id(module)] = (weakref.ref(module), owner)
-        code = getattr(type(module).forward, "__code__", None)
+        code = getattr(getattr(type(module), "forward", None), "__code__", None)
         _forwards[code] = _forwards.get(code, False) or owner
     return owner
 
