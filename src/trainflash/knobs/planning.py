@@ -73,7 +73,12 @@ def seen(checkout: Path, command: Command, summary: Summary) -> Project:
     """The project as the run of `summary` saw it: the files that it imported, and those whose lines it names."""
     places = (*(line.location for line in summary.lines), *(site.location for site in summary.sites))
     lines = [place.file for place in places if place.file.endswith(".py") and not Path(place.file).is_absolute()]
-    return Project(checkout, command, tuple(dict.fromkeys((*summary.imported, *lines))) if summary.imported else ())
+    return Project(checkout, command, tuple(dict.fromkeys((*summary.imported, *lines))) if summary.imported else (), _loaded(summary))
+
+
+def _loaded(summary: Summary) -> frozenset[tuple[str, str]] | None:
+    known = [loader.classes for loader in summary.loaders]
+    return None if not known or None in known else frozenset(each for classes in known for each in classes or ())
 
 
 def propose(

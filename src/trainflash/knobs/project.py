@@ -32,12 +32,14 @@ MOST_FILES = 5_000  # own: bounds the walk in a project that holds its data set
 class Project:
     """`root` is the project's folder in the sandbox's checkout; paths in answers are relative to it, with forward slashes.
 
-    `ran` are files that the recorded run of the command imported: no other takes part. Empty: not recorded.
+    `ran` are files that the recorded run of the command imported: no other takes part. Empty: not recorded. `loaded` are file and name of
+    the classes that its loaders were made of; None: not all known.
     """
 
     root: Path
     command: Command
     ran: tuple[str, ...] = ()
+    loaded: frozenset[tuple[str, str]] | None = None
 
     @cached_property
     def files(self) -> tuple[str, ...]:

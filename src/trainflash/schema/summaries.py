@@ -125,6 +125,7 @@ class LoaderFacts:
     starts: int | None = None  # times that its workers were started; None: none was seen
     collate_location: Location | None = None  # the owner's function that joins samples into a batch; None: a library's
     collator_made_at: Location | None = None  # where the owner made a library's object that joins them
+    classes: tuple[tuple[str, str], ...] | None = None  # file and name of the owner's classes that it is made of; None: not all known
     joined_at: Location | None = None  # the owner's function that most of joining passed in, itself or one that it calls
     wait_s: float | None = None  # the training process waited for its batches, over the whole run
     made_of_waited: float | None = None  # workers' time to make a batch ÷ training's wait for one; None: no workers, or not measured

@@ -40,6 +40,7 @@ def loader_facts(loader: LoaderTrace, trace: Trace, rank: RankTrace, part: Stead
         dataset_location=loader.dataset_location,
         collate_location=loader.collate_location,
         collator_made_at=loader.collator_made_at,
+        classes=loader.classes,
         dataset_len=loader.dataset_len,
         sample_bytes=loader.sample_bytes,
         epochs=len(loader.iter_at_ns),

@@ -144,6 +144,12 @@ def settings(facts: Facts) -> tuple[Setting, ...]:
     )
 
 
+def _classes(facts: Facts, told: list | None) -> tuple[tuple[str, str], ...] | None:
+    """File and name of classes; None where they are not known."""
+    places = None if told is None else [facts.location(each) for each in told]
+    return None if places is None else tuple((place.file, place.function) for place in places if place is not None)
+
+
 OPENED_OFTEN = 3  # while training
 
 
@@ -290,6 +296,7 @@ def _loader(facts: Facts, fact: dict, waits: Waits, own: Fetches, role: str | No
         dataset_location=facts.location(fact.get("dataset_at")),
         collate_location=facts.location(fact.get("collate_at")),
         collator_made_at=facts.location(fact.get("collator_at")),
+        classes=_classes(facts, fact.get("classes")),
         dataset_len=fact.get("dataset_len"),
         sample_bytes=sample_bytes,
         iter_at_ns=iter_at,

@@ -115,6 +115,7 @@ class LoaderTrace:
     fetches: Fetches  # in this process (num_workers = 0); with workers see `Trace.workers` whose `loader` is this id
     times: SampleTimes | None = None  # of samples, in this process
     collator_made_at: Location | None = None  # the owner's line that made a library's object for it
+    classes: tuple[tuple[str, str], ...] | None = None  # file and name of the owner's that it is made of; None: not all known
     batched: bool = False  # the dataset was seen to make whole batches, in this process
     draws: bool | None = None  # making its batches draws random numbers, in this process
     joined_at: Location | None = None  # the owner's function that most of joining its samples passed in, in this process

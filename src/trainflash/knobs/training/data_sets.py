@@ -25,7 +25,8 @@ Owner = tuple[PythonFile, cst.ClassDef]
 def classes(project: Project, *, samplers: bool = False) -> Iterator[Owner]:
     """Classes whose objects live in workers: data sets, and what is handed over as their transform or collate function.
 
-    With `samplers` those, too, that say which samples come next: they stay in the main process, and are asked ahead of time.
+    With `samplers` those, too, that say which samples come next: they stay in the main process, and are asked ahead of time. Of data sets
+    only those count that the recorded run made loaders of, where these are known.
     """
     handed = [
         file.text(arg.value)
@@ -42,6 +43,8 @@ def classes(project: Project, *, samplers: bool = False) -> Iterator[Owner]:
             iterable = "__iter__" in methods and any(base.endswith(("Dataset", "DataPipe")) for base in bases)
             called = "__call__" in methods and any(owner.name.value in text for text in handed)
             makes = bool(methods & {"__getitem__", "__getitems__"}) or iterable or called
+            if project.loaded is not None and any(base.endswith(("Dataset", "DataPipe")) for base in bases):
+                makes = (file.path, owner.name.value) in {(path, name.split(".")[-1]) for path, name in project.loaded}
             if (samplers and "__iter__" in methods) if sampler else makes:
                 yield file, owner
 

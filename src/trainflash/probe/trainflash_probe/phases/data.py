@@ -10,6 +10,7 @@ from threading import get_ident
 from types import FunctionType
 
 from .. import codes, own
+from ..built import classes_of
 from ..environment import diagnose
 from ..guard import swallow
 from ..lengths import length_of
@@ -107,6 +108,7 @@ def _arguments(loader) -> dict:
         "collate": collate.__qualname__ if type(collate) is FunctionType else type(collate).__name__,
         "collate_at": place_of_own(collate),
         "collator_at": collators.made_at(collate),
+        "classes": classes_of(dataset, collate, loader.sampler, loader.batch_sampler),
     }
 
 
