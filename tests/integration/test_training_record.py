@@ -430,6 +430,8 @@ def test_a_program_that_does_less_while_it_is_timed_is_found_out(tmp_path):
 
 LOGGING = """
 import logging
+import tqdm
+bar = tqdm.tqdm(total=6)
 logger = logging.getLogger("run")
 logger.setLevel("INFO")
 logger.addHandler(logging.NullHandler())
@@ -441,6 +443,7 @@ for step in range(6):
     model(torch.randn(9, 4)).mean().backward()
     optimizer.step()
     optimizer.zero_grad()
+    bar.set_postfix(step=step)
     if step == 2:
         of_torch["convert"]()
     if step % 2 == 0:
@@ -449,7 +452,7 @@ for step in range(6):
 
 
 @pytest.mark.full
-def test_what_torch_itself_logs_is_no_line_of_the_training(tmp_path):
+def test_what_torch_itself_logs_and_a_progress_bar_are_no_lines_of_the_training(tmp_path):
     _, stream = train(tmp_path / "logging", LOGGING)
     assert [update.logs for update in stream.updates] == [0, 1, 0, 1, 0, 1]  # noted with the update that follows
 

@@ -246,7 +246,7 @@ class Recorder(Observer):
         self._write({"k": "checkpoint", "n": self._updates, "target": _base(target), **more, **(found or {})})
 
     def on_log(self, source):
-        self._logs += not (source == "logging" and _of_torch(sys._getframe(1)))
+        self._logs += source != "progress" and not (source == "logging" and _of_torch(sys._getframe(1)))
 
     def on_exit(self):
         self._look()
