@@ -371,14 +371,14 @@ def test_a_plan_shows_each_cost_with_its_candidates_then_three_refusals_that_mat
         refused=(*(Refusal(f"knob_{n}", "input_cpu", f"reason {n}") for n in range(5)), Refusal("idle", "input_cpu", "no such call", True)),
         costs=(
             Cost("garbage_collection", here, 0.4, 0.4), Cost("input_cpu", here, 0.35, 0.35), Cost("evaluation", None, 0.07, 0.07),
-            Cost("host_code", here, 0.05, 0.05),
+            Cost("repeated_work", here, 0.06, 0.06), Cost("host_code", Location("train.py", 50, "main"), 0.05, 0.05),
         ),
         briefs=scenarios.PLAN.briefs,
     )  # fmt: skip
     text = " ".join(_print(report.plan(plan), 400).split())
     order = ["40.0 % of the time: garbage_collection", "1. gc_threshold = 50000", "input_cpu at", "2–3. dataloader_workers = 1, 2",
              "evaluation", "4. ",
-             "needs --allow cadence", "host_code", "no setting and no transform fits",
+             "needs --allow cadence", "repeated_work", "see 2, at the same place", "host_code", "no setting and no transform fits",
              "Not possible here", "reason 2", "3 more refusals"]  # fmt: skip
     assert sorted(order, key=text.index) == order
     assert "at most 1.67×; pays in 50% of such cases; a verdict takes about 1 min 30 s" in text

@@ -31,7 +31,9 @@ def plan(made: Plan) -> RenderableType:
         parts.append(joined((f"{figures.percent(cost.share)} of the time: {cost.finding}", "bold"), ink(_at(cost.location))))
         parts += [Padding(line, (0, 0, 0, 3)) for line in _candidates(own)]
         if not own and cost.finding not in shown:
-            parts.append(Padding(ink("no setting and no transform fits", "bright_black"), (0, 0, 0, 3)))
+            there = [number for number, each in numbered if cost.location is not None and each.location == cost.location]
+            said = f"see {there[0]}, at the same place" if there else "no setting and no transform fits"
+            parts.append(Padding(ink(said, "bright_black"), (0, 0, 0, 3)))
         shown.add(cost.finding)
         parts.append(Text())
     matter = [each for each in made.refused if not each.moot][:REFUSALS]
