@@ -53,6 +53,11 @@ class Question:
     run_steps: int | None = None
     cycle: int = 0
 
+    @property
+    def terms(self) -> dict[str, Any]:
+        """How starts are measured: what further ones must have in common with those that are there."""
+        return {"first_epoch": self.first_epoch, "work": list(self.work), "unit": self.unit, "cycle": self.cycle}
+
 
 def compare(
     sandbox: Sandbox,
@@ -86,7 +91,7 @@ def compare(
     began = time.monotonic()
     try:
         store = Store(directory)
-        store.asked = {"first_epoch": question.first_epoch, "work": list(question.work), "unit": question.unit, "cycle": question.cycle}
+        store.asked = question.terms
         facts = {**fingerprint.machine(), **fingerprint.settings({**os.environ, **baseline.env})}
         compared = _digest(baseline, candidate, question, online, writable)
         daemon = launch.daemons.of(sandbox, "baseline", baseline)
@@ -392,16 +397,7 @@ def _last_reason(starts: Sequence[Start]) -> str:
 
 def _digest(baseline: Command, candidate: Command, question: Question, online: bool, writable: Sequence[str]) -> str:
     """What must not change between the starts of one comparison; a digest, because commands may hold secrets."""
-    plain = [
-        to_plain(baseline),
-        to_plain(candidate),
-        question.identity,
-        question.first_epoch,
-        question.work,
-        question.cycle,
-        online,
-        sorted(writable),
-    ]
+    plain = [to_plain(baseline), to_plain(candidate), question.identity, question.terms, online, sorted(writable)]
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 

@@ -78,7 +78,7 @@ def seen(checkout: Path, command: Command, summary: Summary) -> Project:
 
 def _loaded(summary: Summary) -> frozenset[tuple[str, str]] | None:
     known = [loader.classes for loader in summary.loaders]
-    return None if not known or None in known else frozenset(each for classes in known for each in classes or ())
+    return None if not known or None in known else frozenset((path, name.split(".")[-1]) for each in known for path, name in each or ())
 
 
 def propose(

@@ -40,11 +40,12 @@ def classes(project: Project, *, samplers: bool = False) -> Iterator[Owner]:
             methods = {each.name.value for each in methods_of(owner)}
             bases = [(dotted(base.value) or "").split(".")[-1] for base in owner.bases]
             sampler = any(name.endswith("Sampler") for name in (*bases, owner.name.value))
-            iterable = "__iter__" in methods and any(base.endswith(("Dataset", "DataPipe")) for base in bases)
+            data_set = any(base.endswith(("Dataset", "DataPipe")) for base in bases)
+            iterable = "__iter__" in methods and data_set
             called = "__call__" in methods and any(owner.name.value in text for text in handed)
             makes = bool(methods & {"__getitem__", "__getitems__"}) or iterable or called
-            if project.loaded is not None and any(base.endswith(("Dataset", "DataPipe")) for base in bases):
-                makes = (file.path, owner.name.value) in {(path, name.split(".")[-1]) for path, name in project.loaded}
+            if data_set and project.loaded is not None:
+                makes = makes and (file.path, owner.name.value) in project.loaded
             if (samplers and "__iter__" in methods) if sampler else makes:
                 yield file, owner
 

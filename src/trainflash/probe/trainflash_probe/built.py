@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 
 from . import own
@@ -16,6 +17,7 @@ def classes_of(*roots: object):
     """[[file, 0, name]] of the owner's classes, their bases among them; None where not all that the objects hold could be looked at."""
     found: dict = {}
     seen: set = set()
+    own_classes = functools.cache(_own_classes)
     todo = [(each, 0) for each in roots]
     while todo:
         value, depth = todo.pop()
@@ -24,13 +26,12 @@ def classes_of(*roots: object):
         seen.add(id(value))
         if len(seen) > MOST:
             return None
-        theirs = _own_classes(type(value))
-        found.update(theirs)
+        found.update(own_classes(type(value)))
         items = held_in(value, FEW + 1)
-        if items is not None and len(items) > FEW and any([_own_classes(type(item)) for _, item in items]):
+        if items is not None and len(items) > FEW and any([own_classes(type(item)) for _, item in items]):
             return None  # items further on may be of other classes
         inside = [item for _, item in items[:FEW]] if items is not None else list(attributes_of(value).values())
-        inside = [each for each in inside if _may_hold(each)]
+        inside = [each for each in inside if own_classes(type(each)) or _may_hold(type(each))]
         if inside and depth == DEEPEST:
             return None
         todo += [(each, depth + 1) for each in inside]
@@ -47,11 +48,6 @@ def _own_classes(kind: type) -> dict:
     return found
 
 
-def _may_hold(value: object) -> bool:
-    """An object of the owner's, a container, or a data set and a transform of a library's: no tensor, number, text, function or module."""
-    kind = type(value)
-    if kind in (tuple, list, dict):
-        return True
-    if _own_classes(kind):
-        return True
-    return kind.__module__.startswith(("torch.utils.data", "torchvision", "torch_geometric", "datasets"))
+def _may_hold(kind: type) -> bool:
+    """A container, or a data set and a transform of a library's: no tensor, number, text, function or module."""
+    return kind in (tuple, list, dict) or kind.__module__.startswith(("torch.utils.data", "torchvision", "torch_geometric", "datasets"))

@@ -7,7 +7,7 @@ as long as the cache, which for a data set is the whole run anyway.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 
 import libcst as cst
@@ -48,12 +48,12 @@ def memoize(edit: Memoize, scene: Scene) -> tuple[Target, ...]:
     works = _works(scene)
     if not works:
         raise no_place("the run saw no function repeat its work" + (f" at {scene.at}" if scene.at is not None else ""))
-    repeated: Counter[Location] = Counter()
+    repeated: dict[Location, float] = defaultdict(float)
     for work in works:
-        repeated[work.location] += work.share  # type: ignore[assignment]
+        repeated[work.location] += work.share
     worth = [work for work in works if repeated[work.location] >= LEAST_SHARE or scene.at is not None]
     if not worth:
-        raise refuse(f"what functions repeat takes {repeated.most_common(1)[0][1]:.2%} of the time at most")
+        raise refuse(f"what functions repeat takes {max(repeated.values()):.2%} of the time at most")
     for work in worth:
         try:
             targets.append(_target(edit, scene, work))

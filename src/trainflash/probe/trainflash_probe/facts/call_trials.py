@@ -8,6 +8,7 @@ no tensor of the program is used, and random states are as before.
 
 from __future__ import annotations
 
+import math
 import sys
 
 from .. import process
@@ -26,7 +27,7 @@ MOST_NS = 1_500_000_000  # of all trials
 MOST_NUMBERS = 1 << 25  # that a call is given and makes: the process may have little memory left
 BOTH_WAYS = 4  # own: times its forward that a call takes with its backward, when what is to come is guessed
 TRIES = 3  # of each order, of which the fastest counts: the first run builds code
-_PLAIN = (bool, int, float, str, type(None))
+PLAIN = (bool, int, float, str, type(None))
 
 _seen: dict = {}  # (name, what it was given) -> [function, arguments, named ones, ns, ns of one], or None where it cannot be made again
 
@@ -38,7 +39,7 @@ def remember(function, name: str, args: tuple, kwargs: dict, described: tuple, n
         if _seen[key] is not None:
             _seen[key][3] += ns
     elif len(_seen) < MOST_KINDS:
-        numbers = sum([_elements(each[0]) for each in (*described[0], *described[1])])
+        numbers = sum([math.prod(each[0]) for each in (*described[0], *described[1])])
         plain = 0 < numbers <= MOST_NUMBERS and all(
             [layout == "contiguous" and device == "cpu" for _, _, layout, _, device, _ in described[0]]
         )
@@ -53,13 +54,6 @@ def _made_again(function, args: tuple, kwargs: dict, ns: int):
         return None
 
 
-def _elements(shape: tuple) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
-
-
 class _Tensor:
     """The form of a tensor, without its numbers."""
 
@@ -67,7 +61,7 @@ class _Tensor:
         self.shape, self.dtype, self.wants = tuple(tensor.shape), tensor.dtype, tensor.requires_grad
 
     def made(self, torch, order):
-        made = torch.arange(1, 1 + _elements(self.shape), device="cpu").remainder_(251).to(self.dtype).div_(251).view(self.shape)
+        made = torch.arange(1, 1 + math.prod(self.shape), device="cpu").remainder_(251).to(self.dtype).div_(251).view(self.shape)
         if len(self.shape) == 4:
             made = made.contiguous(memory_format=order)
         return made.requires_grad_(self.wants)
@@ -77,7 +71,7 @@ def _form(torch, value: object):
     """Raises `TypeError` for what cannot be made again by its form: other objects, and tensors of whole numbers, which mean something."""
     if type(value) in (torch.Tensor, torch.nn.Parameter) and value.is_floating_point():
         return _Tensor(value)
-    if type(value) in _PLAIN or (type(value) in (tuple, list, torch.Size) and all([type(each) in _PLAIN for each in value])):
+    if type(value) in PLAIN or (type(value) in (tuple, list, torch.Size) and all([type(each) in PLAIN for each in value])):
         return value
     if type(value) in (tuple, list):
         return [_form(torch, each) for each in value]

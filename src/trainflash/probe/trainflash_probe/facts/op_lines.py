@@ -21,7 +21,6 @@ MOST_TENSORS = 12
 SAMPLED_FROM = 65_536  # elements; what smaller tensors hold is not looked at
 SAMPLED = 4_093  # elements of a tensor, evenly
 MOSTLY, NOTICED = 0.95, 0.1  # own: parts of a sample
-_PLAIN = (bool, int, float, str, type(None))
 
 
 class OperatorLines:
@@ -139,11 +138,11 @@ def _sort(torch, value: object, name: str, tensors: list, plain: list, deep: int
     kind = type(value)
     if isinstance(value, torch.Tensor):
         tensors.append(_of_tensor(torch, value))
-    elif kind in _PLAIN:
+    elif kind in call_trials.PLAIN:
         if value is not None:
             plain.append((name, value if kind is not str else value[:40]))
     elif kind in (tuple, list, torch.Size) and deep < 2 and len(value) <= 64:
-        if all([type(each) in _PLAIN for each in value]):
+        if all([type(each) in call_trials.PLAIN for each in value]):
             plain.append((name, str(list(value))[:60]))
         else:
             for each in value:

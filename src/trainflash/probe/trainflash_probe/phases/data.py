@@ -59,7 +59,8 @@ def _note_loader(loader) -> None:
     if number is None:
         number = _known[key] = min(len(_known), codes.MAX_LOADER)
         if diagnose and len(_known) <= codes.MAX_LOADER:
-            fact("loader", id=number, at=place, **arguments)
+            parts = (loader.dataset, loader.collate_fn, loader.sampler, loader.batch_sampler)
+            fact("loader", id=number, at=place, classes=classes_of(*parts), **arguments)
     _numbers[id(loader)] = weakref.ref(loader, functools.partial(_forget, id(loader))), number
 
 
@@ -108,7 +109,6 @@ def _arguments(loader) -> dict:
         "collate": collate.__qualname__ if type(collate) is FunctionType else type(collate).__name__,
         "collate_at": place_of_own(collate),
         "collator_at": collators.made_at(collate),
-        "classes": classes_of(dataset, collate, loader.sampler, loader.batch_sampler),
     }
 
 

@@ -13,7 +13,7 @@ import weakref
 from threading import get_ident
 
 from .. import codes, own
-from ..environment import capture
+from ..environment import capture, diagnose
 from ..guard import swallow
 from ..parts import modules_in, owns_parameters
 from ..patches import Patch
@@ -32,6 +32,7 @@ _call = None  # the patch of Module.__call__
 _learning = False
 _roots: dict = {}  # id -> (weak reference, has parameters)
 _forwards: dict = {}  # code of a root's forward -> whether such a root has parameters
+_told: list = []  # codes of forwards of roots without parameters, as they were written last
 _slots: dict = {}  # id -> (our function in the slot, what was there before)
 _trained = loop.trained
 _next_relearn = 0
@@ -229,8 +230,10 @@ def _remember(module) -> bool:
 
 def _tell_forwards() -> None:
     """Which roots only arrange or measure what networks give, such as losses and miners of pairs."""
+    global _told
     bare = [code for code, owner in _forwards.items() if code is not None and not owner]
-    if bare and not fidelity:
+    if diagnose and bare != _told:
+        _told = bare
         fact("bare_modules", forwards=[[own.path_of(code), code.co_firstlineno, own.name_of(code), own.is_own(code)] for code in bare])
 
 
