@@ -98,6 +98,8 @@ def test_diagnose_plan_and_explain(user):
     assert plan["candidates"][0]["knob"] == "memoize_function"
     assert plan["candidates"][0]["diff"].startswith("--- a/train.py")
     assert user.trainflash("explain", plan["candidates"][0]["knob"]).code == 0
+    again = user.trainflash("optimize", "plan", "--json").document
+    assert again["candidates"] == plan["candidates"], "without a command it is that of the diagnosis"
 
 
 CHECKED = """

@@ -29,6 +29,8 @@ from trainflash.errors import UsageError
 def group() -> None:
     """Plan and try changes, one at a time; only what is proven faster and trains the same is kept.
 
+    Without `-- CMD` the command is that of the last experiment or diagnosis in the sandbox.
+
     \b
     trainflash optimize plan -- python train.py
     trainflash optimize try dataloader_workers=2 -- python train.py
@@ -50,7 +52,8 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     from trainflash.workflow import answers, diagnosing, inputs, optimizing, session
 
     output = Output(as_json)
-    command = inputs.command(cmd, config.load(session.project_of(Path.cwd(), sandbox)))
+    settings = config.load(session.project_of(Path.cwd(), sandbox))
+    command = inputs.command(cmd, settings, Path.cwd(), sandbox)
     with output.progress() as progress:
         found, _ = session.open_session(Path.cwd(), sandbox, on_progress=progress)
         with found.locked():
@@ -82,7 +85,7 @@ def brief(
 
     output = Output(as_json)
     settings = config.load(session.project_of(Path.cwd(), sandbox))
-    command = inputs.command(cmd, settings)
+    command = inputs.command(cmd, settings, Path.cwd(), sandbox)
     allowed = inputs.demands(settings, allow=allow, exact=exact).allowed
     with output.progress() as progress:
         found, _ = session.open_session(Path.cwd(), sandbox, on_progress=progress)
@@ -153,7 +156,7 @@ def try_(
     written = optimizing.from_patch(patch, why, finding) if patch else None
     output = Output(as_json)
     settings = config.load(session.project_of(Path.cwd(), sandbox))
-    command = inputs.command(cmd, settings)
+    command = inputs.command(cmd, settings, Path.cwd(), sandbox)
     demands = replace(inputs.demands(settings, budget_s=budget, allow=allow, exact=exact), take_up=goes_on())
     verifying.require_budget(demands)
     if also:

@@ -65,7 +65,7 @@ def run_loop(
 
     output = Output(as_json)
     settings = config.load(session.project_of(project, sandbox))
-    command = inputs.command(cmd, settings)
+    command = inputs.command(cmd, settings, project, sandbox)
     demands = inputs.demands(settings, budget_s=budget, allow=allow, exact=exact)
     searching.refuse_too_little(demands.budget_s)
     writer, limits = inputs.writer(*author)

@@ -44,12 +44,6 @@ class Line:
     stream: int | None = None
 
 
-def device_of(plane: str) -> int | None:
-    """N of "/device:GPU:N"; None for the host."""
-    found = _DEVICE.search(plane)
-    return int(found["number"]) if found else None
-
-
 def line_of(plane: str, line: str, plane_has_streams: bool) -> Line | None:
     """What the row is; None where the plane is none of XLA's.
 

@@ -6,19 +6,29 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from trainflash import author, fidelity, redact
 from trainflash.config import Settings
 from trainflash.errors import UsageError
 from trainflash.schema import CONSENTS, Command, Location
+from trainflash.workflow import session, vault
 from trainflash.workflow.verifying import Demands
 
 ROUNDING = "numerics"  # what the check of the training has found to lie within the program's own noise
 
 
-def command(argv: Sequence[str], settings: Settings) -> Command:
-    """The training command, else the one in the project's settings."""
+def command(argv: Sequence[str], settings: Settings, project: Path | None = None, sandbox: Path | None = None) -> Command:
+    """The training command, else the one in the project's settings, else the last one of the sandbox in `project`, where that is given.
+
+    Raises `UsageError` where there is none, or a secret of the last one was not kept.
+    """
     words = tuple(argv) or settings.command
+    last = session.last_command(project, sandbox) if project is not None and not words else None
+    if last is not None:
+        if any(redact.REDACTED in word for word in last.argv):
+            raise UsageError("the last command held a secret, which was not kept", "give the command again after `--`")
+        return vault.require(last)
     if not words:
         raise UsageError("no training command", "put it after `--`, such as `-- python train.py`, or set `command` in trainflash.toml")
     return Command(argv=words)

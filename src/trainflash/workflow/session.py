@@ -19,6 +19,7 @@ from trainflash.schema import (
     Experiment,
     LogEntry,
     Plan,
+    RunRecord,
     Sandbox,
     Side,
     Summary,
@@ -212,6 +213,17 @@ class Session:
             return None
         return read_document(Diagnosis, path), read_document(Summary, path.with_name("summary.json"))
 
+    def last_command(self) -> Command | None:
+        """The training command that the newest experiment was made with, else the newest diagnosis; None where there is neither.
+
+        A diagnosis keeps its command without secrets: then the mark stands in their place.
+        """
+        experiments = self.experiments()
+        if experiments:
+            return experiments[-1].command
+        records = sorted((self.directory / "runs").glob("diagnose-*/run.json"))
+        return read_document(RunRecord, records[-1]).command if records else None
+
     def plan(self) -> Plan | None:
         return read_document(Plan, self.plan_path) if self.plan_path.is_file() else None
 
@@ -266,6 +278,12 @@ def some_of(paths: Sequence[str]) -> str:
 
 def _find(project: Path, sandbox: Path | None) -> Sandbox | None:
     return sandboxes.load(sandbox) if sandbox is not None else sandboxes.newest(project)
+
+
+def last_command(project: Path, sandbox: Path | None = None) -> Command | None:
+    """The training command that the sandbox named, else the newest of `project`, was last asked about; None where there is none."""
+    found = _find(project, sandbox)
+    return Session(found).last_command() if found is not None else None
 
 
 def project_of(project: Path, sandbox: Path | None) -> Path:

@@ -10,7 +10,6 @@ import hashlib
 import math
 import random
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +87,6 @@ class EvalSmall:
 def rounded(value: float) -> float:
     """Six significant digits."""
     return float(f"{value:.{DIGITS}g}")
-
-
-def with_machine(found: GateEval, env: GateEnv) -> GateEval:
-    """The evaluation as made on this machine and commit."""
-    return replace(found, machine_profile=env.machine_profile, commit=env.commit, dirty=env.dirty)
 
 
 def _loss(model: Adapter, text: str) -> tuple[float, int]:

@@ -20,7 +20,8 @@ OnProgress = Callable[[str, int, int], None]
 Project = Annotated[str | None, "The project's directory, below the server's roots. Default: the first root."]
 Sandbox = Annotated[str | None, "Work in this sandbox directory. Default: the project's newest, else a new one."]
 Command = Annotated[
-    list[str] | None, 'The training command as words, such as ["python", "train.py"]. Default: `command` in trainflash.toml.'
+    list[str] | None,
+    'The training command as words, such as ["python", "train.py"]. Default: `command` in trainflash.toml; in optimize_* else the last.',
 ]
 Budget = Annotated[str | None, "Time at most, such as 90s, 20m or 1.5h."]
 Allow = Annotated[
@@ -58,6 +59,12 @@ class Call:
     def sandbox(self, named: str | None) -> Path | None:
         """The sandbox directory that is named, if any."""
         return self.roots.inside(named, also_state=True) if named else None
+
+    def command(self, typed: Sequence[str] | None, project: str | None, sandbox: str | None) -> Any:
+        """The training command, else the one of the settings, else the last one of the sandbox that is meant."""
+        from trainflash.workflow import inputs
+
+        return inputs.command(words(typed), self.settings(project, sandbox), self.project(project, None), self.sandbox(sandbox))
 
     def file(self, named: str) -> Path:
         """A file or directory to read, below the roots or in trainflash's own folder."""

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from trainflash.errors import UsageError
-from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Exact, Project, Sandbox, Verb, seconds, words
+from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Exact, Project, Sandbox, Verb, seconds
 from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job, place_of
 
 
 def plan(call: Call, command: Command = None, project: Project = None, sandbox: Sandbox = None) -> dict[str, Any]:
     """What could be tried, best first, from the newest diagnosis; briefs for writing a patch where no knob fits."""
-    from trainflash.workflow import answers, diagnosing, inputs, optimizing
+    from trainflash.workflow import answers, diagnosing, optimizing
 
-    typed = inputs.command(words(command), call.settings(project, sandbox))
+    typed = call.command(command, project, sandbox)
     found = call.any_session(project, sandbox)
     with found.locked():
         known = diagnosing.latest(found, typed) or diagnosing.diagnose(found, typed)
@@ -40,7 +40,7 @@ def brief(
     from trainflash.workflow import answers, briefing, diagnosing, inputs
 
     settings = call.settings(project, sandbox)
-    typed = inputs.command(words(command), settings)
+    typed = call.command(command, project, sandbox)
     allowed = inputs.demands(settings, allow=allow).allowed
     found = call.any_session(project, sandbox)
     with found.locked():
@@ -77,7 +77,7 @@ def try_(
     if (finding or why) and patch is None:
         raise UsageError("why and finding say what a patch is for", "leave them out: a knob knows its own")
     settings = call.settings(project, sandbox)
-    typed = inputs.command(words(command), settings)
+    typed = call.command(command, project, sandbox)
     demands = inputs.demands(settings, budget_s=seconds(budget), allow=allow, exact=exact)
     found = call.any_session(project, sandbox)
     written = _from_text(patch, why, finding) if patch is not None else None
@@ -139,7 +139,7 @@ def auto(
     from trainflash.workflow import answers, inputs, searching, showing
 
     settings = call.settings(project, sandbox)
-    typed = inputs.command(words(command), settings)
+    typed = call.command(command, project, sandbox)
     demands = inputs.demands(settings, budget_s=seconds(budget), allow=allow, exact=exact)
     found = call.any_session(project, sandbox)
     given = {"--budget": budget, "--allow": allow, "--exact": exact}

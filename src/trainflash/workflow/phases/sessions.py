@@ -89,10 +89,6 @@ class PhaseSessions:
         """What machine and devices did while the session was sampled."""
         return telemetry.read(self._directory(session_id) / telemetry.FILE)
 
-    def summary_path(self, session_id: str) -> Path:
-        """The whole summary of a session that was stopped."""
-        return self._directory(session_id) / "summary.json"
-
     def record(self, session_id: str, event: Mapping[str, Any]) -> int:
         """Keep one event; returns how many the session has."""
         return self._append(session_id, phase_events.packed(event))
