@@ -280,3 +280,27 @@ def test_a_smaller_slow_operator_does_not_hide_work_beside_the_network():
     slow = c.calling("norm", 0.2, dim=0)
     found = first(replace(slow, sites=(c.site(place, 0.4, beside=0.4), *slow.sites)))
     assert (found.kind, found.location) == ("host_code", place)
+
+
+# --- many small places of a library
+
+
+def rollouts(share: float, functions: int, under: Location | None = c.METRIC) -> Summary:
+    """What makes batches is spread evenly over the functions of a library that runs the loop, or of the owner's own (`under` None)."""
+    places = [Location("sb3/common.py", 10 * n, f"step{n}") for n in range(functions)]
+    part = share / functions
+    made = s.run(Data=share)
+    lines = tuple(s.LineCost("main", "Data", place, part) for place in places)
+    sites = tuple(c.site(place, part, phase="Data", forward=0.0, under=under) for place in places)
+    return replace(made, loaders=(), lines=lines, sites=sites)
+
+
+def test_many_small_functions_of_a_library_are_listed_and_nobody_is_accused_of_them():
+    found = diagnose(rollouts(0.24, 12)).findings
+    assert [each.kind for each in found] == ["compute", "input_cpu"]
+    assert "input_cpu (24 %)" in found[0].summary
+
+
+@pytest.mark.parametrize("cost", [rollouts(0.24, 4), rollouts(0.36, 12), rollouts(0.24, 12, under=None)])
+def test_one_large_function_a_third_of_the_time_and_code_of_the_owner_are_costs(cost):
+    assert first(cost).kind == "input_cpu"

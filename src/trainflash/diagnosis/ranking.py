@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from trainflash.diagnosis.abstention import abstention
 from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.census import fixed_costs, mean_operator_us
 from trainflash.diagnosis.claims import Claim, claim, percent, shown
+from trainflash.diagnosis.lines import same_line
 from trainflash.diagnosis.measured import apply_what_if, by_measurement
 from trainflash.diagnosis.notes import notes
 from trainflash.diagnosis.overlaps import rivals, settle, together
@@ -96,8 +98,21 @@ def _with_ties(leaders: list[Claim], limits: Thresholds) -> list[Claim]:
 
 
 def _healthy(signals: Signals, leaders: list[Claim], limits: Thresholds) -> bool:
-    top = max((each.weight for each in leaders), default=0.0)
-    return top < limits.dominant - MARGIN and sum(each.weight for each in leaders) < limits.dominant_together
+    weights = [each.weight for each in leaders if not _scattered(signals, each.finding, limits)]
+    return max(weights, default=0.0) < limits.dominant - MARGIN and sum(weights) < limits.dominant_together
+
+
+def _scattered(signals: Signals, finding: Finding, limits: Thresholds) -> bool:
+    """Whether the cost is that of many functions of a library, each too small to be listed by itself: there is no line to act on.
+
+    Such are the steps of a reinforcement learner's rollouts, where the environment is cheap. A third of the time is a cost in any case.
+    """
+    places = [site for site in signals.summary.sites if site.role == "main" and site.phase == finding.phase]
+    in_library = any(site.under is not None and same_line(site.location, finding.location) for site in places)
+    functions = Counter[tuple[str, str]]()
+    for site in places:
+        functions[site.location.file, site.location.function] += site.share
+    return in_library and max(functions.values()) < limits.listed and finding.share < limits.high
 
 
 def _compute(signals: Signals, leaders: list[Claim], limits: Thresholds) -> Claim:
