@@ -91,10 +91,11 @@ def test_changed_lines_that_never_ran_are_named_wherever_they_might_have_run(mad
     same = Fidelity("same", (), 0.0, 0.0, 1e-3, 24, (), (), ())
     compared = Run(Record((), whole=True), 1.0, tmp_path, None)
     starter = Starter(made, None, Bounds(), None, False, (), None)
-    found = unrun.judge(same, frozenset(), starter, COMMAND, unrun.Shelf(tmp_path, None, False), compared, 280.0)
+    found, later = unrun.judge(same, frozenset(), starter, COMMAND, unrun.Shelf(tmp_path, None, False), compared, 280.0)
     unseen = ("            index = 0", "    if step < 0: continue", "        loss = 2 * loss")
     assert named(found) == [f"train.py:{lines.index(line)}" for line in unseen]
     assert "they never ran" in found.notes[-1]
+    assert later == 0, "it was compared whole"
 
 
 @pytest.mark.full
@@ -154,3 +155,51 @@ def test_low_losses_that_are_skipped_only_below_what_was_reached(tmp_path):
     subprocess.run(["git", "-C", str(sandbox.project_in(box, "candidate")), "apply", str(change)], check=True)
     found = fidelity.check(box, COMMAND, COMMAND, tmp_path / "runs")
     assert (found.verdict, named(found)) == ("same", ["train.py:71"]), found.reasons
+
+
+EVALUATED_LATE = """
+import time
+
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x = torch.randn(8, 4)
+
+
+def evaluate():
+    model.eval()
+    with torch.no_grad():
+        score = model(x).mean()
+    model.train()
+    return score
+
+
+for step in range(100_000):
+    time.sleep(0.06)
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+    if step % 300 == 299:
+        print(step, float(evaluate()))
+"""
+
+
+@pytest.mark.full
+def test_a_comparison_is_made_longer_until_the_changed_lines_ran(tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text(EVALUATED_LATE)
+    box = sandbox.create(project, tmp_path / "sandbox")
+    kept, bounds = tmp_path / "kept", Bounds(whole_s=5.0, most_s=12.0, total_s=300.0, first_look=10)
+    text = EVALUATED_LATE.replace("model(x).mean()", "model(x[:4]).mean()")
+    (sandbox.project_in(box, "candidate") / "train.py").write_text(text)
+    sandbox.commit_worktree(box, "candidate")
+    found = fidelity.check(box, COMMAND, COMMAND, tmp_path / "fewer", baseline_record=kept, bounds=bounds)
+    assert found.verdict == "changed" and "evaluation" in found.changed, found.reasons
+    (sandbox.project_in(box, "candidate") / "train.py").write_text(EVALUATED_LATE.replace("score = ", "score = 1.0 * "))
+    sandbox.commit_worktree(box, "candidate")
+    found = fidelity.check(box, COMMAND, COMMAND, tmp_path / "same", baseline_record=kept, bounds=bounds)
+    assert (found.verdict, named(found)) == ("same", []), found
+    assert found.updates >= 300

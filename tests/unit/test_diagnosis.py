@@ -558,11 +558,19 @@ def test_lines_on_a_gpu_may_only_wait_for_it():
     assert any("device times were not recorded" in note for note in found.notes)
 
 
-def test_an_evaluation_of_a_seventh_is_listed_behind_a_healthy_program():
-    found = diagnose(s.run(Eval=0.14)).findings
+def test_an_evaluation_of_a_fifth_is_listed_behind_a_healthy_program():
+    found = diagnose(s.run(Eval=0.21)).findings
     assert [finding.kind for finding in found] == ["compute", "evaluation"]
-    assert "no other cost but evaluation (14 %) reaches 10 %" in found[0].summary
-    assert kinds(s.run(Eval=0.16))[0] == "evaluation"
+    assert "no other cost but evaluation (21 %) reaches 10 %" in found[0].summary
+    assert kinds(s.run(Eval=0.24))[0] == "evaluation"
+
+
+def test_an_evaluation_that_wastes_its_forwards_is_a_cost_from_a_seventh_on():
+    as_large = s.loader().batch_size
+    for wasteful in (s.evaluating(0.16), s.evaluating(0.16, grad=True, batch_size=as_large)):  # row by row; with gradients for nobody
+        assert kinds(wasteful)[0] == "evaluation"
+    assert kinds(s.evaluating(0.14))[0] == "compute"
+    assert kinds(s.evaluating(0.16, batch_size=as_large))[0] == "compute"
 
 
 def test_an_evaluation_after_the_last_step_is_mentioned():

@@ -8,7 +8,7 @@ from trainflash.diagnosis.input_rules import made_in_evaluations, started_in_eva
 from trainflash.diagnosis.lines import hottest, lines_in, messages_for_nobody
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Activity, Evidence, LineCost, Location, Written
+from trainflash.schema import Activity, Evidence, LineCost, LoaderFacts, Location, Written
 
 MODULES = "torch/nn/modules/"
 KNOBS = {"logging": ("logging_cadence",), "checkpoint": ("checkpoint_cadence",)}  # of lines between the phases
@@ -45,6 +45,7 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if busiest is not None:
         rows.append(Evidence("hottest line", str(busiest)))
     beside = _beside_forwards(activity, signals, limits)
+    least = limits.eval_dominant if beside is not None or _wasteful(activity, train, limits) else limits.eval_of_forwards
     return (
         *writing,
         claim(
@@ -53,7 +54,7 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             "host",
             share,
             limits,
-            weight=share if share >= limits.eval_dominant else min(share, 0.9 * limits.dominant),
+            weight=share if share >= least else min(share, 0.9 * limits.dominant),
             summary=f"evaluation takes {shown(share)} of the time"
             + _rhythm(activity)
             + (f", most of it in {beside.function}{at(beside)}" if beside is not None else ""),
@@ -62,6 +63,14 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             knobs=(*knobs, "eval_cadence"),
         ),
     )
+
+
+def _wasteful(activity: Activity | None, train: LoaderFacts | None, limits: Thresholds) -> bool:
+    """Whether the forwards of an evaluation record gradients for nobody, or take far fewer rows at once than training does."""
+    if activity is None or activity.grad_enabled:
+        return activity is not None
+    rows = (activity.batch_size, train.batch_size if train is not None else None)
+    return rows[0] is not None and rows[1] is not None and limits.eval_rows * rows[0] <= rows[1]
 
 
 def _beside_forwards(activity: Activity | None, signals: Signals, limits: Thresholds) -> Location | None:

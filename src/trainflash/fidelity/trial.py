@@ -14,6 +14,7 @@ afford it (`Bounds`); where it cannot, the verdict is open and says what it take
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,6 +133,7 @@ class _Trial:
     restart: Command | None
     resume: bool
     offered: frozenset[str] = frozenset()
+    least: int = 0  # updates that have to be compared, as far as the time suffices
 
     def verdict(self) -> Fidelity:
         try:
@@ -145,9 +147,13 @@ class _Trial:
             return found
         try:
             self.starter.afford_starts(sides.first_s)
-            return self._looked_into(found, sides, kept)
+            found, later = self._looked_into(found, sides, kept)
         except OutOfTime as over:
             return self._unfinished(found, over)
+        if not later:
+            return found
+        further = replace(self, least=_with_margin(later), resume=True).verdict()
+        return found if further.verdict == "inconclusive" else further
 
     @staticmethod
     def _unfinished(found: Fidelity, over: OutOfTime) -> Fidelity:
@@ -159,8 +165,8 @@ class _Trial:
         kept = kept if "baseline" in kept else {}
         return kept, self._beside(kept["baseline"]) if kept else self._together()
 
-    def _looked_into(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
-        """What further runs say of a first comparison."""
+    def _looked_into(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> tuple[Fidelity, int]:
+        """What further runs say of a first comparison; and after how many updates changed lines ran that had not in it, 0: none did."""
         found = self._beyond_noise(found, sides, kept) if found.verdict != "same" else found
         found = self._written(found, sides, kept)
         found = self._printed(found, sides, kept) if found.verdict == "same" else found
@@ -221,6 +227,8 @@ class _Trial:
     def _enough_kept(self, run: Run) -> bool:
         if self.metric is not None and run.outputs is None:
             return False
+        if not run.record.whole and run.record.updates < self.least:
+            return False
         record, bounds = run.record, self.starter.bounds
         if record.whole or self.starter.updates is not None or run.seconds * _LONGER > bounds.most_s:
             return True
@@ -250,15 +258,27 @@ class _Trial:
         controls = self._runs(names, sides, kept)
         return self._compare(sides, known, (*([known["rerun"]] if unsteady else []), *(run.record for run in controls.values())))
 
-    def _resumed(self, found: Fidelity, sides: _Sides) -> Fidelity:
+    def _resumed(self, found: Fidelity, sides: _Sides) -> tuple[Fidelity, int]:
         if found.verdict == "inconclusive" or not set(found.changed) <= self.allowed | {"numerics"}:
-            return found
+            return found, 0
         commands = restarting.Commands(self.baseline, self.candidate, self.restart or self.baseline, self.restart or self.candidate)
         shelf = restarting.Shelf(self.place, self.key, self.starter.updates)
         found = restarting.judge(self.starter, commands, self.directory, shelf, sides.baseline.record, found, self.tolerance)
         own = unrun.Shelf(self.directory, self.candidate_key, self.resume)
         deadline = min(self._deadline(sides.candidate.seconds), self.starter.left_s)
-        return unrun.judge(found, self.allowed, self.starter, self.candidate, own, sides.candidate, deadline)
+        reach = self._reach(found, sides)
+        return unrun.judge(found, self.allowed, self.starter, self.candidate, own, sides.candidate, deadline, reach)
+
+    def _reach(self, found: Fidelity, sides: _Sides) -> int:
+        """Updates that both sides could be compared over in the time that is left, were they recorded anew; 0: once is enough.
+
+        One pass is the search for what would be seen by then, and where the sides were not the same the baseline trains twice again.
+        """
+        if self.least or self.starter.updates is not None or math.isinf(self.starter.left_s):
+            return 0
+        passes = 2 if found.verdict == "same" else 4
+        each_s = max(sides.baseline.seconds, sides.candidate.seconds) / max(1, sides.baseline.record.updates)
+        return int(self.starter.left_s / passes / each_s / _SEEN_MARGIN)
 
     def _together(self) -> _Sides:
         """Both at once; where one fails, which two programs that want the same port or device may, one after the other."""
@@ -384,6 +404,8 @@ class _Trial:
             return record.updates >= self.starter.updates
         if not record.updates:
             return old.seconds > bounds.first_update_s
+        if record.updates < self.least:
+            return old.seconds > self.starter.left_s
         if old.seconds > bounds.most_s:
             return True
         if old.seconds < bounds.whole_s or not old.due():
@@ -448,6 +470,11 @@ class _Trial:
         if whole_question:
             run = Kept(attempt.run_dir.name, attempt.record.whole, attempt.seconds)
             reuse.keep(self.place, self.key, self.starter.updates, {name: run})
+
+
+def _with_margin(updates: int) -> int:
+    """So many that what happens after `updates` of them is seen to its end."""
+    return max(updates + 2, int(_SEEN_MARGIN * updates))
 
 
 def _all_seen(record: Record, updates: int) -> bool:

@@ -2,8 +2,10 @@
 
 Where a change holds statements that may have been passed by (`changed_lines`), the candidate trains once more, as far as it was compared,
 under a probe that notes which of them run (`record/ran.py`), and is stopped as soon as all of them did. Nothing of this run is compared. A
-line counts as run in whatever process it ran. Nothing is said of code that was compiled, of functions that only a thread of a device may
-have entered, and of the whole change where a process that trained was not traced, the program traces itself, or the run did not get as far.
+line counts as run in whatever process it ran. Where some did not, and the check can afford it, the run goes on: lines that run later, as
+those of an evaluation, say how far both sides would have to be compared. Nothing is said of code that was compiled, of functions that
+only a thread of a device may have entered, and of the whole change where a process that trained was not traced, the program traces itself,
+or the run did not get as far.
 """
 
 from __future__ import annotations
@@ -55,28 +57,57 @@ class Seen:
     traced: frozenset[str] = frozenset()  # process ids
 
 
+@dataclass(frozen=True)
+class Look:
+    """How far a run is followed: `target` updates are compared (None: the whole program); `reach` could be, in `further_s` seconds."""
+
+    target: int | None
+    reach: int
+    deadline_s: float
+    further_s: float
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a run told: what had run where the comparison ended, and after how many updates the last line ran that ran later; 0: none."""
+
+    seen: Seen
+    later: int = 0
+
+
 def judge(
-    found: Fidelity, allowed: frozenset[str], starter: Starter, command: Command, shelf: Shelf, compared: Run, deadline_s: float
-) -> Fidelity:
+    found: Fidelity,
+    allowed: frozenset[str],
+    starter: Starter,
+    command: Command,
+    shelf: Shelf,
+    compared: Run,
+    deadline_s: float,
+    reach: int = 0,
+) -> tuple[Fidelity, int]:
     """`found`, with the changed lines that never ran among what was not seen; untouched where it refuses the candidate anyway.
 
-    `compared` is the candidate's run as it was compared.
+    `compared` is the candidate's run as it was compared. Beside it: after how many updates, `reach` at most, the last of the changed lines
+    ran that had not when the comparison ended; 0 where none did.
     """
     if found.verdict == "inconclusive" or not set(found.changed) <= allowed | {"numerics"}:
-        return found
+        return found, 0
     record = compared.record
     sources = changed_lines.find(starter.sandbox, command, whole=record.whole)
     if not sources:
-        return found
+        return found, 0
     question = json.dumps({source.path: sorted({each.watched for each in source.statements}) for source in sources})
     if len(question) > _LONGEST:
-        return replace(found, notes=(*found.notes, f"{_UNTOLD}: the change is too large"))
-    run_dir = _kept(shelf, starter, question)
-    if run_dir is None:
-        run_dir, trouble = _run(starter, command, shelf, sources, question, None if record.whole else record.updates, deadline_s)
-        if trouble:
-            return replace(found, notes=(*found.notes, f"{_UNTOLD}: {trouble}"))
-    return _said(found, sources, read(run_dir), [path.stem.partition("-")[2] for path in run_dir.glob("training-*.jsonl")])
+        return replace(found, notes=(*found.notes, f"{_UNTOLD}: the change is too large")), 0
+    further_s = max(starter.bounds.most_s, starter.bounds.least_patience_s)
+    look = Look(None if record.whole else record.updates, reach, deadline_s, further_s)
+    run_dir = _kept(shelf, starter, question, look)
+    watched = Watched(read(run_dir)) if run_dir is not None else None
+    if run_dir is None or watched is None:
+        run_dir, watched, trouble = _run(starter, command, shelf, sources, question, look)
+        if watched is None:
+            return replace(found, notes=(*found.notes, f"{_UNTOLD}: {trouble}")), 0
+    return _said(found, sources, watched.seen, [path.stem.partition("-")[2] for path in run_dir.glob("training-*.jsonl")]), watched.later
 
 
 def _said(found: Fidelity, sources: Sequence[Source], seen: Seen, trained: Sequence[str]) -> Fidelity:
@@ -103,9 +134,9 @@ def _surely_not(path: str, each: Statement, seen: Seen) -> bool:
 
 
 def _run(
-    starter: Starter, command: Command, shelf: Shelf, sources: Sequence[Source], question: str, target: int | None, deadline_s: float
-) -> tuple[Path, str]:
-    """One more run of the candidate, until all lines ran: its folder, and why it tells nothing."""
+    starter: Starter, command: Command, shelf: Shelf, sources: Sequence[Source], question: str, look: Look
+) -> tuple[Path, Watched | None, str]:
+    """One more run of the candidate, until all lines ran: its folder, what it told, or why it tells nothing."""
     with tempfile.TemporaryDirectory() as folder:
         texts = {os.path.normpath(os.path.join(starter.sandbox.prefix, source.path)): source.text for source in sources if source.text}
         for name, text in texts.items():
@@ -116,40 +147,53 @@ def _run(
             NAME, "candidate", command, shelf.directory, environment={VARIABLE: question}, carry=Path(folder) if texts else None
         )
     try:
-        arrived = _follow(starter, attempt, sources, target, deadline_s)
+        watched = _follow(starter, attempt, sources, look)
     finally:
         attempt.end()
     if attempt.failed:
-        return attempt.run_dir, "the candidate failed when it was traced"
-    if not arrived:
-        return attempt.run_dir, f"traced, the candidate made {attempt.record.updates} updates in {attempt.seconds:.0f} s and was stopped"
-    (attempt.run_dir / _QUESTION).write_text(question, encoding="utf-8")
+        return attempt.run_dir, None, "the candidate failed when it was traced"
+    made = attempt.record.updates
+    if watched is not None and not watched.later and look.target is not None:
+        made = min(made, look.target)
+    if watched is None:
+        return attempt.run_dir, None, f"traced, the candidate made {made} updates in {attempt.seconds:.0f} s and was stopped"
+    (attempt.run_dir / _QUESTION).write_text(json.dumps([question, watched.later or made]), encoding="utf-8")
     kept = Kept(attempt.run_dir.name, attempt.record.whole, attempt.seconds)
     reuse.keep(shelf.directory, shelf.key, starter.updates, {NAME: kept}, first="candidate")
-    return attempt.run_dir, ""
+    return attempt.run_dir, watched, ""
 
 
-def _follow(starter: Starter, attempt: Attempt, sources: Sequence[Source], target: int | None, deadline_s: float) -> bool:
-    """False: it was too slow."""
+def _follow(starter: Starter, attempt: Attempt, sources: Sequence[Source], look: Look) -> Watched | None:
+    """None: it was too slow."""
+    at_target: Seen | None = None
+    missing, later, deadline_s = 0, 0, look.deadline_s
     while attempt.running():
-        starter.tell((attempt,), target)
-        seen = read(attempt.run_dir)
-        if not any(never_ran(source, seen) for source in sources) or (target is not None and attempt.record.updates >= target):
+        starter.tell((attempt,), look.target)
+        seen, made = read(attempt.run_dir), attempt.record.updates
+        left = sum(len(never_ran(source, seen)) for source in sources)
+        if at_target is not None and left < missing:
+            later = made
+        if at_target is None and look.target is not None and made >= look.target:
+            at_target, deadline_s = seen, attempt.seconds + look.further_s
+        missing = left
+        if not left or (at_target is not None and made >= look.reach):
             attempt.stop()
         elif attempt.seconds > deadline_s:
             attempt.stop()
-            return False
+            if at_target is None:
+                return None
         pause()
-    return True
+    return Watched(at_target or read(attempt.run_dir), later)
 
 
-def _kept(shelf: Shelf, starter: Starter, question: str) -> Path | None:
-    """Folder of a run that answers the question already."""
+def _kept(shelf: Shelf, starter: Starter, question: str, look: Look) -> Path | None:
+    """Folder of a run that answers the question already: it went no further than was compared."""
     run = reuse.load(shelf.directory, shelf.key, starter.updates, first="candidate").get(NAME) if shelf.resume else None
-    if run is None:
+    asked = run.log.parent / _QUESTION if run is not None else None
+    if asked is None or not asked.is_file():
         return None
-    asked = run.log.parent / _QUESTION
-    return asked.parent if asked.is_file() and asked.read_text(encoding="utf-8") == question else None
+    was, updates = json.loads(asked.read_text(encoding="utf-8"))
+    return asked.parent if was == question and (look.target is None or updates <= look.target) else None
 
 
 def read(run_dir: Path) -> Seen:
