@@ -497,6 +497,14 @@ class Resolver:
         return self._names.typed(name, file.location(call))
 
 
+def known(project: Project, file: PythonFile, node: cst.BaseExpression, expected: Any = UNKNOWN) -> Source | None:
+    """The source of `node`; None where it has none, or nobody can say it."""
+    try:
+        return Resolver(project, expected).source(file, node)
+    except UsageError:
+        return None
+
+
 def _made_of(file: PythonFile, assignment: Any, node: cst.Name) -> bool:
     """Whether `assignment` makes a name of itself, by `node`, as in `config = dict(config)`: `node` is what it was before."""
     value = assigned(file, assignment.node) if isinstance(assignment, metadata.Assignment) else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.errors import UsageError
 from trainflash.knobs.effects import given
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers, sources
@@ -124,10 +123,7 @@ def _typed(project: Project, file: PythonFile, node: cst.BaseExpression) -> int 
     """The whole number that somebody typed for a name or a field; None where there is none, or more than one."""
     if not isinstance(node, (cst.Name, cst.Attribute)):
         return None
-    try:
-        source = sources.Resolver(project).source(file, node)
-    except UsageError:
-        return None
+    source = sources.known(project, file, node)
     return source.value if source is not None and source.write is not None and type(source.value) is int else None
 
 

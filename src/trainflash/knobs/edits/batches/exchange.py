@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import libcst as cst
 
-from trainflash.errors import UsageError
 from trainflash.knobs.kinds import Accumulation, DrawnBatch
 from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import refuse
@@ -59,7 +58,7 @@ def _tied(scene: Scene, target: Target, divisor: Source, expected: int) -> Targe
     """`target` with every other number that says how many micro-batches make an update. Raises `UsageError` for one that cannot follow."""
 
     def number(file: PythonFile, node: cst.BaseExpression) -> Source | None:
-        source = _quietly(lambda: sources.Resolver(scene.project, expected).source(file, node))
+        source = sources.known(scene.project, file, node, expected)
         return source if source is not None and source.write is not None and source.value == expected else None
 
     counted = micro_batches.counts(scene.project, lambda file, node: number(file, node) is not None)
@@ -144,7 +143,7 @@ def _one(scene: Scene, nodes: list[tuple[PythonFile, Any]], expected: int, what:
     """The one typed number among `nodes` whose value the run saw, and where it comes from."""
     found: dict[tuple[object, ...], tuple[PythonFile, Any, Source]] = {}
     for file, node in nodes:
-        source = _quietly(lambda file=file, node=node: sources.Resolver(scene.project, expected).source(file, node))  # type: ignore[misc]
+        source = sources.known(scene.project, file, node, expected)
         if source is not None and source.write is not None and source.value == expected and not isinstance(source.value, bool):
             found.setdefault((source.location, source.offset), (file, node, source))
     if len(found) != 1:
@@ -155,10 +154,3 @@ def _one(scene: Scene, nodes: list[tuple[PythonFile, Any]], expected: int, what:
     if readers and not shared:
         raise source.shared_with(readers[0])
     return Target(file.location(node), source.value, source.write, f"{what} {source.value}, from {source.shown}"), source  # type: ignore[arg-type]
-
-
-def _quietly(ask: Callable[[], Source | None]) -> Source | None:
-    try:
-        return ask()
-    except UsageError:
-        return None

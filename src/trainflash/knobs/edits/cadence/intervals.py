@@ -95,10 +95,7 @@ def _rounds(scene: Scene, file: PythonFile, test: cst.If) -> int | None:
         asked = isinstance(loop, cst.For) and dotted(loop.target) in {each.value for each in descendants(test.test, cst.Name)}  # type: ignore[attr-defined]
         if asked and isinstance(loop.iter, cst.Call) and dotted(loop.iter.func) == "range" and loop.iter.args:
             last = loop.iter.args[1 if len(loop.iter.args) > 1 else 0].value
-            try:
-                found = sources.Resolver(scene.project).source(file, last)
-            except UsageError:
-                return None
+            found = sources.known(scene.project, file, last)
             return found.value if found is not None and type(found.value) is int else None
     return None
 

@@ -88,10 +88,7 @@ def _passes(project: Project, level: every_step.Level) -> tuple[int | None, str]
     stop, first = told
     more = literal(stop.right) if isinstance(stop, cst.BinaryOperation) and isinstance(stop.operator, cst.Add) else 0
     node = stop.left if isinstance(stop, cst.BinaryOperation) else stop
-    try:
-        found = sources.Resolver(project).source(level.file, node)
-    except UsageError:
-        return None, ""
+    found = sources.known(project, level.file, node)
     if found is None or type(found.value) is not int or type(more) is not int or found.value + more <= first:
         return None, ""
     read = first == 0 and isinstance(stop, (cst.Name, cst.Attribute, cst.Integer))

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from trainflash.errors import UsageError
 from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, sources
@@ -57,10 +56,7 @@ def reentrant(project: Project, file: PythonFile, call: cst.Call) -> bool:
         return True
     if literal(given) is False:
         return False
-    try:
-        found = sources.Resolver(project).source(file, given)
-    except UsageError:
-        return True
+    found = sources.known(project, file, given)
     return found is None or found.value is not False
 
 
