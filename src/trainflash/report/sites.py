@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trainflash.report import figures
 from trainflash.schema import Site, SiteOperator
 
@@ -56,6 +58,12 @@ def below(site: Site) -> list[str]:
     """All that is said of a site beneath its line: `a metric: Metric.forward (torchmetrics/metric.py:315)`, then its operator."""
     called = ": ".join(each for each in (manner(site), hottest(site)) if each)
     return [each for each in (called, operator(site)) if each]
+
+
+def briefly(sites: Sequence[Site]) -> str:
+    """All on one line: `68.2 % train.py:29 (a metric); 16.0 % train.py:27`."""
+    said = [f"{figures.percent(site.share)}{of_the_workers(site)} {site.location}" for site in sites]
+    return "; ".join(f"{each} ({manner(site)})" if manner(site) else each for each, site in zip(said, sites, strict=True))
 
 
 def function(name: str) -> str:
