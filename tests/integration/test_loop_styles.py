@@ -22,6 +22,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "scaler": (24, {"Data": 3.9, "Fwd": 1.9, "Opt": 3.9}),
     "several_models": (24, {"Data": 3.9, "Fwd": 1.9}),
     "rollouts": (24, {"Data": 2.6}),
+    "acting_copy": (24, {"Data": 2.6}),
     "rollouts_eval_mode": (24, {"Data": 2.6, "Eval": 0.6}),
     "rollouts_eval_function": (24, {"Data": 2.6, "Eval": 0.6}),
     "work_after_rollouts": (24, {"Data": 2.6, "Other": 4.4, "Eval": 0.6}),
@@ -45,7 +46,8 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "marked_thread": (24, {"Data": 1.9, "Fwd": 2.9, "Opt": 0.9, "Eval": 0.4}),
     "marks_over_hooks": (24, {"Data": 4.9, "Fwd": 3.9, "Opt": 0.9}),
 }
-QUICK = ("gan_full_batch", "acting_later", "tests_of_a_policy", "work_after_rollouts", "value_learning", "copies_for_tasks", "marks")
+QUICK = ("gan_full_batch", "acting_copy", "acting_later", "tests_of_a_policy", "work_after_rollouts", "value_learning", "copies_for_tasks")
+QUICK += ("marks",)
 
 
 def needs(package: str) -> None:

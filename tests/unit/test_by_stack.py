@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import traces as t
@@ -75,3 +77,37 @@ def test_what_a_librarys_iterator_does_with_its_batches_is_data():
     found = with_phases_by_stack(rank, steady_part(rank, 0))
     assert found.phase_ns["Data"].sum() == pytest.approx(0.5 * rank.wall_ns.sum(), rel=0.01)
     assert found.phase_ns["Other"].sum() == pytest.approx(0.1 * rank.wall_ns.sum(), rel=0.05)
+
+
+# --- steps that import
+
+
+def importing(ms: int, at: int = 20):
+    """Steps of 10 ms; that at `at` is `ms` longer for a module that is imported in it."""
+    imports = f"{FIT.format(60)} lib:lazy/loader.py:7:attach py:importlib/__init__.py:126:import_module"
+    usual = samples([(MODULE, "Fwd", 8), (OPT, "Opt", 2)], STEPS)
+    more = samples([(imports, "Eval", ms)], 1)
+    both = replace(
+        usual,
+        t_ns=np.concatenate([usual.t_ns, more.t_ns]),
+        weight_ns=np.concatenate([usual.weight_ns, more.weight_ns]),
+        place=np.concatenate([usual.place, more.place]),
+        phase=np.concatenate([usual.phase, more.phase]),
+        step=np.concatenate([usual.step, more.step + at]),
+        stack=np.concatenate([usual.stack, more.stack + len(usual.stacks)]),
+        stacks=usual.stacks + more.stacks,
+    )
+    walls = [10 + ms * (step == at) for step in range(STEPS)]
+    return t.rank(walls, {"Fwd": [8] * STEPS, "Opt": [2] * STEPS}, samples=both)
+
+
+@pytest.mark.parametrize(("ms", "left_out"), [(200, [20]), (40, [])])
+def test_a_step_that_imports_for_long_is_none_of_the_steady_ones(ms, left_out):
+    part = steady_part(importing(ms), 0)
+    assert [step for step, _, _ in part.left_out] == left_out
+    assert part.wall_ns == pytest.approx(1e6 * (10 * (STEPS - len(left_out)) + ms * (not left_out)))
+
+
+def test_the_only_step_counts_though_it_imports():
+    rank = importing(200, at=STEPS - 1)
+    assert steady_part(rank, STEPS - 1).left_out == ()

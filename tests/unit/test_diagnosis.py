@@ -562,7 +562,7 @@ def test_an_evaluation_of_a_fifth_is_listed_behind_a_healthy_program():
     found = diagnose(s.run(Eval=0.21)).findings
     assert [finding.kind for finding in found] == ["compute", "evaluation"]
     assert "no other cost but evaluation (21 %) reaches 10 %" in found[0].summary
-    assert kinds(s.run(Eval=0.24))[0] == "evaluation"
+    assert kinds(s.run(Eval=0.26))[0] == "evaluation"
 
 
 def test_an_evaluation_that_wastes_its_forwards_is_a_cost_from_a_seventh_on():

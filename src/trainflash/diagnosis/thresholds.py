@@ -154,7 +154,7 @@ class Thresholds:
     writes_near: int = 8  # own: lines around a write in the function that runs the loop; of other functions all lines
     eval_beside: float = 0.5  # own: an evaluation is named by what takes at least half of it
     eval_dominant: float = 0.15  # own: it can be made rarer or cheaper in part only; in four real programs with 12 to 15 % nothing paid
-    eval_of_forwards: float = 0.23  # own: of forwards alone; nothing paid in seven programs with 12 to 21 %, something from 26 % on
+    eval_of_forwards: float = 0.25  # own: of forwards alone; nothing paid in eight programs with 12 to 24 %, something from 26 % on
     eval_rows: int = 4  # own: training's rows ÷ an evaluation's, from which on larger batches would clearly shorten the evaluation
     rarer: float = 10.0  # own: the factor for which a cadence's gain is stated; users choose their own
     startup: float = 0.5  # own: half of a run's life is worth a word, though importing torch alone may take seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,6 +17,9 @@ UNNOTICED = 1.1  # own: times a usual step; steps differ by more than a tenth am
 NOTICED = 0.02  # own: of the time in evaluations, before it matters how many of them a window holds
 OFTEN = 0.2  # own: of the steps with an evaluation; more often there are many rounds in any window
 REGULAR = 1.5  # own: the longest round ÷ the shortest; others come when something happens, not once in so many steps
+IMPORTED = 0.1  # own: of a step, from which on importing makes it another one than those that follow
+IMPORTED_NS = 50e6  # own: a module that is found again takes microseconds, a small new one some milliseconds
+_IMPORTS = re.compile(r"<frozen importlib\._bootstrap|importlib/__init__\.py")
 NS_PER_MS = 1e6
 NS_PER_S = 1e9
 
@@ -88,7 +92,7 @@ def halves(rank: RankTrace, part: Steady) -> tuple[Steady, Steady]:
 
 
 def _between(rank: RankTrace, first: int, last: int, settled: bool | None) -> Steady:
-    slowed = _slowed(rank, first, last)
+    slowed = sorted({*_slowed(rank, first, last), *_importing(rank, first, last)})
     weight, evaluated_ns = _rounds(rank, np.setdiff1d(np.arange(first, last), slowed))
     return Steady(
         first=first,
@@ -128,6 +132,22 @@ def _slowed(rank: RankTrace, first: int, last: int) -> list[int]:
         return []
     usual = UNNOTICED * float(np.median(rank.wall_ns[others]))
     return [step for step in slowed if rank.wall_ns[step] > usual]
+
+
+def _importing(rank: RankTrace, first: int, last: int) -> list[int]:
+    """Steps, an evaluation behind them counted in, that spend a good part of their time on importing: a start-up that came late.
+
+    Such is the first evaluation where libraries load their parts when these are first asked for. None where none would be left.
+    """
+    samples = rank.samples
+    if samples.stack is None or not samples.stacks:
+        return []
+    imports = np.array([any(_IMPORTS.match(frame.location.file) for frame in stack) for stack in samples.stacks])
+    inside = (samples.stack >= 0) & (samples.step >= first) & (samples.step < last)
+    inside[inside] = imports[samples.stack[inside]]
+    spent = np.bincount(samples.step[inside] - first, weights=samples.weight_ns[inside], minlength=last - first)
+    found = np.flatnonzero((spent >= IMPORTED * rank.wall_ns[first:last]) & (spent >= IMPORTED_NS))
+    return (found + first).tolist() if len(found) < last - first else []
 
 
 def spread(values_ns: np.ndarray) -> Spread | None:

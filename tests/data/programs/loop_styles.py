@@ -186,6 +186,20 @@ def rollouts():
     policy("")
 
 
+def acting_copy():
+    """A copy of the policy acts, and each rollout is trained on whole, three times: the same tensor in step after step."""
+    torch.manual_seed(0)
+    agent, acting, environment = Agent(), Agent(), Environment()
+    optimizer = torch.optim.Adam(agent.parameters())
+    for _ in range(STEPS // 3):
+        states = episode(acting, environment)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (agent.actor(states).logsumexp(1).mean() + agent.critic(states).square().mean()).backward()
+            optimizer.step()
+        acting.load_state_dict(agent.state_dict())
+
+
 def acting_in_eval_mode():
     """As `policy`, but the network that acts is in evaluation mode."""
     torch.manual_seed(0)

@@ -93,6 +93,11 @@ def own_frame(frame, ends=None):
     return None
 
 
+def imports(code) -> bool:
+    """Whether this is Python's own code that imports a module: what runs below it runs once."""
+    return code.co_filename.startswith("<frozen importlib")
+
+
 def library_below(frame, owner) -> str:
     """The library that the owner's frame has called, where from there to the leaf `frame` nothing of torch runs; "" for one that may."""
     below = ""

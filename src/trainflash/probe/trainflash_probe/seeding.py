@@ -51,7 +51,7 @@ def own_generators() -> None:
 def entropy(bits: int) -> int:
     """The next number of this process."""
     made.count += 1
-    made.own += _by_the_owner(sys._getframe(1))
+    made.own += own.own_frame(sys._getframe(1), own.imports) is not None
     multiprocessing = sys.modules.get("multiprocessing.process")
     identity = getattr(multiprocessing.current_process(), "_identity", ()) if multiprocessing is not None else ()
     words = [os.environ.get(name, "") for name in ("TRAINFLASH_SEED", "TRAINFLASH_VARY")]
@@ -65,21 +65,12 @@ def _without_seed(original):
         if x is None:
             try:
                 caller = sys._getframe(1)
-                x = entropy(128) if _by_the_owner(caller) and not _of_the_library(caller) else None
+                x = entropy(128) if own.own_frame(caller, own.imports) and not _of_the_library(caller) else None
             except Exception as error:
                 swallow("own generators", error)
         original(self, x)
 
     return __init__
-
-
-def _by_the_owner(frame) -> bool:
-    """Whether the owner's code led here, otherwise than by importing something."""
-    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
-        if own.is_own(frame.f_code):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def _of_the_library(frame) -> bool:

@@ -82,7 +82,7 @@ def _note(frame, ns: int) -> None:
     """One look, which counts for the `ns` since the one before."""
     global _importing_ns, _elsewhere_ns
     while frame is not None and not own.is_own(frame.f_code):
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        if own.imports(frame.f_code):
             _importing_ns += ns
             return
         frame = frame.f_back

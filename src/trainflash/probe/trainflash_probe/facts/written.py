@@ -222,7 +222,7 @@ def _note(what=None, args: tuple = (), kwargs=None, unheard: bool = False):
         if loop.in_log or loop.in_ckpt:
             return None
         frame = sys._getframe(2)
-        site = _sites.get((id(frame.f_code), frame.f_lasti)) or _site(own.own_frame(frame))
+        site = _sites.get((id(frame.f_code), frame.f_lasti)) or _site(own.own_frame(frame, own.imports))
         if site is None:
             return None
         place, counted, _ = site

@@ -189,8 +189,7 @@ class GapWatch:
 
     def _note_inputs(self, inputs: list) -> None:
         if loop.fed_by_forward and inputs:
-            if self._last_inputs and self._last_inputs[0]() is inputs[0]:
-                rollouts.rule_out()  # the same tensor each time: nothing makes data between the steps
+            rollouts.same_input(bool(self._last_inputs) and self._last_inputs[0]() is inputs[0])
             self._last_inputs = [weakref.ref(tensor) for tensor in inputs]
         elif loop.fed_by_forward:
             self._last_inputs = []

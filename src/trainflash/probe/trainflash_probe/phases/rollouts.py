@@ -1,9 +1,10 @@
 """Tells forwards that make training data (rollouts, generation), and a teacher's, from evaluations: none of them records gradients.
 
 A rollout's forward runs a module that is trained, from the same place of the owner's code as before the first update (an update needs what
-it gives); no DataLoader, no data function and no fixed input feeds that loop. In evaluation mode it must be seen besides that what it was
-shown, a little at a time, is what is trained on. Where the first actions are drawn at random, those that a network chooses later are known
-by their rhythm: one forward of one row, from the same place, in ACTED steps of ACTED_WITHIN.
+it gives); no DataLoader, no data function and no fixed input feeds that loop. In evaluation mode, and of a module that is not trained
+itself, as a copy of the policy that acts, it must be seen besides that what it was shown, a little at a time, is what is trained on. Where
+the first actions are drawn at random, those that a network chooses later are known by their rhythm: one forward of one row, from the same
+place, in ACTED steps of ACTED_WITHIN.
 
 A teacher's runs a module that is never trained, before the first update and in each step since, a few times in a row at most. So does that
 of a network whose results another network trains on, as a critic on what a generator made, and one that is trained on the very same input
@@ -27,7 +28,8 @@ ACTED, ACTED_WITHIN = 3, 16  # own: as often no text is generated, nor one sampl
 SOME = 4  # rows of a result that are compared
 
 _paths: dict = {}  # call path -> (id, mode) of the modules that ran there, before the first update
-_shown: list = []  # (call path, module, its input): in evaluation mode, until training shows whether that was its data
+_shown: list = []  # (call path, module, its mode, its input): until training shows whether that was its data
+_trained_on: set = set()  # (call path, module, its mode) of which that is so
 _made: list = []  # (call path, module, its mode, rows that it gave): until the first update shows whether another network trained on it
 _given: dict = {}  # (call path, module, its mode) -> its newest input: until the first update shows whether that is trained on
 _feeding: dict = {}  # call path -> (id, mode) of the modules of which that is so
@@ -36,6 +38,7 @@ _teachers: dict = {}  # id of a module -> [step it ran in last, forwards of that
 _single: dict = {}  # call path -> steps in which it showed a trained module one row; None: several in a row
 _opened = None  # the path that opened the newest evaluation which a forward began
 impossible = False  # the loop's data is known to come from elsewhere
+_rolled = False  # a rollout has run since training had another input
 
 
 def note(module: object, args: tuple, loop) -> None:
@@ -52,12 +55,12 @@ def note(module: object, args: tuple, loop) -> None:
             _given[key] = weakref.ref(args[0])
     if module.training:
         _paths.setdefault(_path(), set()).add((id(module), True))
-    elif args and _plain(args[0]) and len(_shown) < MOST_SHOWN and args[0].numel() * len(_shown) <= MOST_VALUES:
+    if args and _plain(args[0]) and len(_shown) < MOST_SHOWN and args[0].numel() * len(_shown) <= MOST_VALUES:
         if on_forward not in loop.on_forward:
             loop.on_forward.append(on_forward)
         path = _path()
         with loop.unseen():
-            _shown.append((path, id(module), args[0].detach().clone()))
+            _shown.append((path, id(module), module.training, args[0].detach().clone()))
 
 
 def gave(module: object, result: object, loop) -> None:
@@ -124,13 +127,14 @@ def on_forward(module: object, args: tuple, kwargs: dict) -> None:
         return
     given = args[0].detach()
     wide = given[0].numel()
-    fitting = [each for each in shown if wide and each[2].dtype == given.dtype and each[2].numel() % wide == 0]
-    if not fitting or max(each[2].numel() for each in fitting) > given.numel() / 2:
+    fitting = [each for each in shown if wide and each[3].dtype == given.dtype and each[3].numel() % wide == 0]
+    if not fitting or max(each[3].numel() for each in fitting) > given.numel() / 2:
         return  # a set of samples that is looked at whole is evaluated
-    known = torch.cat([each[2].reshape(-1, wide) for each in fitting])
+    known = torch.cat([each[3].reshape(-1, wide) for each in fitting])
     if _holds(known, given[:ROWS]):
-        for path, key, _ in fitting:
-            _paths.setdefault(path, set()).add((key, False))
+        for path, key, mode, _ in fitting:
+            _paths.setdefault(path, set()).add((key, mode))
+            _trained_on.add((path, key, mode))
 
 
 def _holds(known, rows) -> bool:
@@ -145,15 +149,37 @@ def _plain(value: object) -> bool:
 
 
 def rule_out() -> None:
-    """A data function or a fixed input was found."""
+    """A data function was found, or an input that stays."""
     global impossible
     impossible = True
     _paths.clear()
 
 
+def same_input(same: bool) -> None:
+    """Whether a step trains on the very tensor of the step before: nothing made data between them.
+
+    Epochs over one batch of a rollout do so as well; but not behind another rollout.
+    """
+    global impossible, _rolled
+    if not same:
+        _rolled = False
+    elif _rolled:
+        rule_out()
+    else:
+        impossible = True
+        for path, known in _paths.items():
+            known &= {key[1:] for key in _trained_on if key[0] == path}
+
+
 def makes_data(module: object, trained: dict) -> bool:
     """Whether the forward that is about to run is a rollout's."""
-    return bool(_paths) and id(module) in trained and (id(module), module.training) in _paths.get(_path(), ())
+    global _rolled
+    if not _paths or (id(module) not in trained and not _trained_on):
+        return False
+    path, known = _path(), (id(module), module.training)
+    rolls = known in _paths.get(path, ()) and (id(module) in trained or (path, *known) in _trained_on)
+    _rolled = _rolled or rolls
+    return rolls
 
 
 def acts(module: object, args: tuple, loop) -> bool:
