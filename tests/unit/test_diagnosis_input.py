@@ -192,6 +192,13 @@ def test_batches_made_inside_the_step_are_named_there_and_want_no_workers():
     assert "dataloader_workers" in diagnose(replace(s.run(Data=0.5), loaders=(s.loader(),), lines=fetched)).findings[0].knobs
 
 
+def test_what_repeats_for_training_and_for_evaluations_is_one_finding():
+    for_training, for_evaluations = s.repeated(0.3), s.repeated(0.1)
+    found = diagnose(replace(s.slow_getitem(), repeated=(for_training, for_evaluations))).findings
+    (work,) = [finding for finding in found if finding.kind == "repeated_work"]
+    assert work.share == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize(("beside", "listed"), [(0.0, True), (0.5, False)])
 def test_joining_is_measured_by_all_that_makes_a_batch(beside, listed):
     """A generator around the loader augments what it gives: joining is a large part of the fetch, and a small one of the batch."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trainflash.diagnosis.claims import Claim, at, claim, count, mean_of, megabytes, milliseconds, percent, shown
 from trainflash.diagnosis.input_signals import Input, WorkerStart, started_in
 from trainflash.diagnosis.lines import lines_in, running_in
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Evidence, LoaderFacts, RepeatedWork
+from trainflash.schema import Evidence, LoaderFacts, Location, RepeatedWork
 
 SLOW_SAMPLES = 5
 WHAT = {"process": "processes or pools of them", "thread": "threads"}
@@ -275,7 +277,8 @@ def repeated_work(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     for work in _repeating(signals, limits):
         phase = signals.repeated_phase[work.location]
         in_data = phase == "Data"
-        share = min(work.share, _making(signals, work)) if in_data else min(work.share, signals.share(phase) or work.share)
+        making = _making(signals, work) + made_in_evaluations(signals, limits)
+        share = min(work.share, making) if in_data else min(work.share, signals.share(phase) or work.share)
         if share < limits.listed or (in_data and signals.data is not None and signals.data.calm < limits.listed):
             continue
         name = signals.data.name if in_data and signals.data is not None else BESIDE.get(phase)
@@ -317,7 +320,24 @@ def _making(signals: Signals, work: RepeatedWork) -> float:
 
 
 def _repeating(signals: Signals, limits: Thresholds) -> tuple[RepeatedWork, ...]:
-    return tuple(work for work in signals.repeated if work.repeats >= max(limits.repeated_times, limits.repeated_calls * work.calls))
+    """Work that repeats often enough; what a function does for training and for evaluations is one."""
+    found: dict[tuple[Location, str], RepeatedWork] = {}
+    for work in signals.repeated:
+        if work.repeats >= max(limits.repeated_times, limits.repeated_calls * work.calls):
+            key, before = (work.location, work.during), found.get((work.location, work.during))
+            found[key] = work if before is None else _together(before, work)
+    return tuple(found.values())
+
+
+def _together(one: RepeatedWork, other: RepeatedWork) -> RepeatedWork:
+    return replace(
+        one,
+        calls=one.calls + other.calls,
+        repeats=one.repeats + other.repeats,
+        share=one.share + other.share,
+        distinct=one.distinct + other.distinct,
+        hashable=one.hashable and other.hashable,
+    )
 
 
 def _memoizable(signals: Signals, limits: Thresholds) -> tuple[RepeatedWork, ...]:
