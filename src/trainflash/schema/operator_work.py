@@ -6,6 +6,7 @@ Each tensor is read or written once. Nothing is said where the work does not fol
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from trainflash.schema.sites import Operand
@@ -32,11 +33,14 @@ _VIEWS = frozenset(
 _OTHERS = """
 sort argsort topk unique multinomial cumsum cumprod lstm gru rnn_tanh rnn_relu backward einsum
 lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell multi_head_attention_forward
-scaled_dot_product_attention fft rfft irfft stft istft svd eigh cholesky solve inv pinv qr unique_consecutive searchsorted kthvalue
+scaled_dot_product_attention fft rfft irfft stft istft svd svdvals eig eigh eigvals eigvalsh cholesky cholesky_ex cholesky_solve
+cholesky_inverse solve solve_ex inv inv_ex pinv qr lu lu_factor lu_solve lstsq det logdet slogdet matrix_exp matrix_power unique_consecutive
+searchsorted kthvalue bilinear tensordot inner addbmm chain_matmul multi_dot
 dropout feature_dropout alpha_dropout rand randn rand_like randn_like randint randperm bernoulli bernoulli_ normal normal_ uniform_
 exponential_ median quantile cdist pdist bincount histc nonzero ctc_loss grid_sample interpolate fold
 """
 _UNKNOWN = frozenset(_OTHERS.split())
+_FUSED = re.compile("_[^_]|linalg_|fft_")  # such as `_transformer_encoder_layer_fwd`: many products in one call
 
 
 def size(operand: Operand) -> int:
@@ -47,7 +51,7 @@ def size(operand: Operand) -> int:
 
 def moved(name: str, given: Sequence[Operand], made: Sequence[Operand]) -> int | None:
     """Bytes that a call reads and writes at least; None where it does not follow, or where it is no more than a view."""
-    if name in _UNKNOWN or name in _VIEWS or not given or not made:
+    if name in _UNKNOWN or name in _VIEWS or _FUSED.match(name) or not given or not made:
         return None
     written = sum(map(size, made))
     read = sum(map(size, given))
