@@ -751,3 +751,14 @@ def test_an_optimizer_of_another_class_is_the_same_only_where_it_trains_to_the_s
     apart = grouped(torchs).streams[0].updates
     rounded_apart = later(updates=(*apart[:29], replace(apart[29], losses=(1 / 30 + 1e-9,))))
     assert "optimizer" in compare(own, rounded_apart).changed
+
+
+@pytest.mark.parametrize(("values", "changed"), [(95, False), (50, True)])
+def test_values_that_are_updated_may_be_others_once_the_losses_have_gone_their_own_way(values, changed):
+    """A unit that answers with exactly 0 on one side has no gradient there; a part that is frozen is more."""
+    steps = [update(n, losses=(1.0 + 0.01 * (n >= 10),)) for n in range(1, 31)]
+    looks = (weights(1), weights(2), weights(20, changed_values=values))
+    found = compare(record(), record(stream(steps, weights=looks)))
+    assert (check_of(found, "coverage").ok is False) is changed
+    early = record(stream(weights=(weights(1), weights(2, changed_values=95))))
+    assert check_of(compare(record(), early), "coverage").ok is False

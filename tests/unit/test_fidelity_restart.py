@@ -60,7 +60,7 @@ def test_a_program_without_a_seed_is_trained_under_another_one_though_workers_sa
     monkeypatch.setattr(trial._Trial, "_beside", lambda self, old: SimpleNamespace(baseline=old, candidate=old, trouble=None, first_s=None))
     monkeypatch.setattr(trial._Trial, "_compare", lambda self, sides: compare(ours, ours))
     monkeypatch.setattr(trial._Trial, "_under_another_seed", lambda self, found, sides, kept: tried.append(found) or found)
-    monkeypatch.setattr(trial._Trial, "_resumed", lambda self, found, sides: found)
+    monkeypatch.setattr(trial._Trial, "_resumed", lambda self, found, sides: (found, 0))
     monkeypatch.setattr(trial.reuse, "load", lambda *_, **__: {"baseline": Run(ours, 1.0, Path(), None)})
     starter = trial.Starter(None, None, trial.Bounds(), None, False, (), None)
     command = Command(("python", "train.py"))
@@ -73,4 +73,4 @@ def test_a_trial_has_seen_enough_though_workers_see_nothing():
     enough = trial._Trial._enough
     attempt = SimpleNamespace(record=Record((steps, worker())), seconds=100.0, due=lambda: True)
     bounds = trial.Bounds(whole_s=60.0, most_s=240.0)
-    assert enough(SimpleNamespace(starter=SimpleNamespace(bounds=bounds, updates=None)), attempt)
+    assert enough(SimpleNamespace(starter=SimpleNamespace(bounds=bounds, updates=None), least=0), attempt)

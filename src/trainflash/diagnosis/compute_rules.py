@@ -267,6 +267,39 @@ def _called_again(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     )
 
 
+def frozen_network(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """A network that nobody trains is asked again for rows that it has answered: a teacher, or a backbone in front of a trained head.
+
+    Abstains where its inputs could not be looked at, as on a device. In evaluations it is a part of these.
+    """
+    claims = []
+    for phase in ("Fwd", "Eval"):
+        found = [each for each in signals.summary.frozen_repeats if each.phase == phase]
+        share = sum(each.share for each in found)
+        if share < limits.listed:
+            continue
+        first = found[0]
+        claims.append(
+            claim(
+                "repeated_work",
+                phase,
+                signals.computed_on,
+                share,
+                limits,
+                summary="a network that nobody trains answers rows that it answered before, for "
+                f"{shown(share)} of the time{at(first.location)}",
+                evidence=(
+                    percent("estimated share of wall time", share),
+                    percent("rows that came again, of the later half looked at", first.again),
+                    count("rows looked at in it", first.rows),
+                ),
+                location=first.location,
+                inside="evaluation" if phase == "Eval" else None,
+            )
+        )
+    return tuple(claims)
+
+
 def _checkpointed(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     found, used = signals.summary.recompute, memory_used(signals)
     share = sum(each.share for each in found)

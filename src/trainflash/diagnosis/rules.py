@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trainflash.diagnosis.claims import Claim
-from trainflash.diagnosis.compute_rules import attention_kernel, padding, recompute, small_microbatch
+from trainflash.diagnosis.compute_rules import attention_kernel, frozen_network, padding, recompute, small_microbatch
 from trainflash.diagnosis.device_rules import h2d, launch_overhead, python_in_network, sync_point
 from trainflash.diagnosis.format_rules import memory_format, precision
 from trainflash.diagnosis.input_rules import collate_beside, input_cost, repeated_work, tail_beside, worker_memory, worker_startup
@@ -57,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     whole_tables,
     padding,
     attention_kernel,
+    frozen_network,
     recompute,
     recompilation,
     shape_instability,

@@ -22,6 +22,8 @@ _BOUND_WIDTH = 1e-4  # torch divides by the norm plus 1e-6, so clipped norms are
 _BOUND_SLACK = 5e-3  # the same bound in bfloat16
 _BOUND_LEAST, _BOUND_SHARE = 3, 0.02  # updates on the bound before it is one: norms that nobody bounds are never equal so often
 _CHANGED_VALUES = 0.02  # share of values that one update changes: tiny gradients may round to nothing
+_CHANGED_ELSEWHERE = 0.2  # the same once both have gone ways of their own: other units answer with 0; a part that is left out is more
+_OWN_WAY = 1e-3  # relative, of the loss of an update, from which on they have; rounding alone takes no loss so far at once
 
 
 def updates(pair: Pair) -> Outcome:
@@ -159,6 +161,7 @@ def mode(pair: Pair) -> Outcome:
 def coverage(pair: Pair) -> Outcome:
     compared = 0
     otherwise: dict[int, list[tuple[dict[str, Any], dict[str, Any]]]] = {}  # by optimizer: looks at updates with other samples
+    apart_from = _own_way_from(pair)
     for old, new in pair.weights:
         if "updated" not in old or "updated" not in new:
             continue
@@ -169,7 +172,8 @@ def coverage(pair: Pair) -> Outcome:
         if old["updated"] != new["updated"] or set(new["untouched"]) != set(old["untouched"]):
             return _other_parameters(old, new, set(new["untouched"]) ^ set(old["untouched"]))
         before, after = old["changed_values"], new["changed_values"]
-        if before is not None and after is not None and abs(before - after) > _CHANGED_VALUES * before:
+        limit = _CHANGED_VALUES if old["n"] < apart_from else _CHANGED_ELSEWHERE
+        if before is not None and after is not None and abs(before - after) > limit * before:
             return Outcome(False, f"update {old['n']}: {before} values updated → {after}")
     for looks in otherwise.values():
         lost = _lost(looks)
@@ -181,6 +185,12 @@ def coverage(pair: Pair) -> Outcome:
     if not compared:
         return Outcome(None, "no update was looked at closely enough")
     return Outcome(True, f"the same parameters updated at {compared} updates looked at")
+
+
+def _own_way_from(pair: Pair) -> float:
+    """The first update whose losses are further apart than rounding takes them at once; infinity where all agree."""
+    known = ((old.n, old.loss, new.loss) for old, new in pair.matched if old.loss is not None and new.loss is not None)
+    return next((n for n, ours, theirs in known if not math.isclose(ours, theirs, rel_tol=_OWN_WAY, abs_tol=_OWN_WAY)), math.inf)
 
 
 def _lost(looks: list[tuple[dict[str, Any], dict[str, Any]]]) -> set[str]:

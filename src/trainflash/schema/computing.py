@@ -93,6 +93,17 @@ class ForwardRepeat:
 
 
 @dataclass(frozen=True)
+class FrozenRepeat:
+    """A network that nobody trains, such as a teacher or a frozen backbone, answers rows that it has answered. Seen on the host only."""
+
+    location: Location  # the owner's line that calls it
+    phase: str  # Fwd, or Eval
+    share: float  # estimated, of the steady wall time: what was called there × the part of its rows that came again
+    again: float  # that part, of the later half of the rows that were looked at
+    rows: int  # so many
+
+
+@dataclass(frozen=True)
 class UndoneLayout:
     """Images with their channels last that the program copies into torch's default order in its forward pass. Seen on the host only."""
 

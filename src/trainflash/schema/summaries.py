@@ -13,6 +13,7 @@ from trainflash.schema.computing import (
     Collections,
     Compilation,
     ForwardRepeat,
+    FrozenRepeat,
     IgnoredTargets,
     InVain,
     Memory,
@@ -325,6 +326,7 @@ class Summary:
     collections: Collections | None = None
     recompute: tuple[Recompute, ...] = ()
     forward_repeats: tuple[ForwardRepeat, ...] = ()  # costliest first
+    frozen_repeats: tuple[FrozenRepeat, ...] = ()  # costliest first
     in_vain: tuple[InVain, ...] = ()  # costliest first
     undone_layout: UndoneLayout | None = None
     memory: Memory | None = None

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from trainflash.schema import (
+    PHASES,
     Collections,
     Compilation,
     ForwardRepeat,
+    FrozenRepeat,
     InVain,
     Location,
     Memory,
@@ -47,6 +49,7 @@ def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -
         "recompute": _recompute(seen, part, grown),
         "undone_layout": seen.undone_layout,
         "forward_repeats": _forward_repeats(seen, phases),
+        "frozen_repeats": _frozen_repeats(seen, rank, part),
         "in_vain": _in_vain(seen, phases),
         "started": _started(seen, part, grown),
         "memory": _memory(seen, part, grown),
@@ -163,6 +166,27 @@ def _forward_repeats(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[
         known = _in_modules(each.modules_ns, phases)
         found.append(ForwardRepeat(each.location, each.per_step, known * (each.part * forward + each.recorded * backward)))
     return tuple(found)
+
+
+def _frozen_repeats(seen: ComputeTrace, rank: RankTrace, part: Steady) -> tuple[FrozenRepeat, ...]:
+    """By all samples below the line that calls such a network."""
+    samples = rank.samples
+    if samples.stack is None or not samples.stacks:
+        return ()
+    found = []
+    for each in seen.frozen:
+        if each.location is None or not each.rows:
+            continue
+        place = each.location.file, each.location.line
+        below = np.array([any((frame.location.file, frame.location.line) == place for frame in stack) for stack in samples.stacks])
+        inside = part.keeps(samples.step) & (samples.stack >= 0)
+        inside[inside] = below[samples.stack[inside]]
+        again = each.again / each.rows
+        for phase in ("Fwd", "Eval"):
+            ns = float(samples.weight_ns[inside & (samples.phase == PHASES.index(phase))].sum())
+            if ns:
+                found.append(FrozenRepeat(each.location, phase, each.of_calls * again * ns / part.wall_ns, again, each.rows))
+    return tuple(sorted(found, key=lambda repeat: -repeat.share))
 
 
 def _in_modules(modules_ns: float, phases: dict[str, PhaseStat]) -> float:

@@ -14,6 +14,7 @@ from trainflash.trace.computing import (
     ComputeTrace,
     Counter,
     ForwardRepeatTrace,
+    FrozenTrace,
     GcTrace,
     InVainTrace,
     MemoryTrace,
@@ -38,6 +39,7 @@ def read_computing(facts: Facts) -> ComputeTrace:
         collections=_collections(facts),
         recompute=_recompute(facts),
         forward_repeats=_forward_repeats(facts),
+        frozen=_frozen(facts),
         in_vain=_in_vain(facts),
         starts=_starts(facts),
         memory=_memory(facts),
@@ -131,6 +133,16 @@ def _forward_repeats(facts: Facts) -> tuple[ForwardRepeatTrace, ...]:
         )
         for (place,), (calls, ns, of_recorded) in _sums(windows, 1)
         if total
+    )
+
+
+def _frozen(facts: Facts) -> tuple[FrozenTrace, ...]:
+    """As the newest fact says."""
+    seen = facts.all("frozen")[-1:]
+    return tuple(
+        FrozenTrace(facts.location(place), calls / of_any, rows, again)
+        for each in seen
+        for place, calls, of_any, rows, again in each.get("rows", [])
     )
 
 

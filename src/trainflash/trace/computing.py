@@ -76,6 +76,16 @@ class ForwardRepeatTrace:
 
 
 @dataclass(frozen=True)
+class FrozenTrace:
+    """A network that nobody trains, called from one line: how many of the rows it was given it had been given before."""
+
+    location: Location | None
+    of_calls: float  # part of the calls of networks from that line that are calls of this one
+    rows: int  # of the later half of what was looked at
+    again: int  # of these
+
+
+@dataclass(frozen=True)
 class InVainTrace:
     """Modules that one line calls and that record for gradients which no optimizer takes."""
 
@@ -207,6 +217,7 @@ class ComputeTrace:
     collections: GcTrace | None = None
     recompute: tuple[RecomputeTrace, ...] = ()
     forward_repeats: tuple[ForwardRepeatTrace, ...] = ()
+    frozen: tuple[FrozenTrace, ...] = ()
     in_vain: tuple[InVainTrace, ...] = ()
     starts: tuple[StartTrace, ...] = ()
     memory: MemoryTrace | None = None

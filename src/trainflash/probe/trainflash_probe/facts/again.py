@@ -30,6 +30,7 @@ from ..writer import fact
 from . import compiles
 from .askers import asker
 from .digests import digest_of
+from .frozen import Frozen
 from .thrown import Thrown
 from .watched import is_watched, watching
 
@@ -59,7 +60,7 @@ class Again(Observer):
         self._plan = list(AT_STEPS)
         self._call = None  # torch's own and ours
         self._state = None
-        self.thrown = Thrown()
+        self.thrown, self.frozen = Thrown(), Frozen()
         self._forget()
         os.register_at_fork(after_in_child=self.on_exit)
         compiled.on_call.append(self.on_exit)
@@ -174,6 +175,7 @@ class Again(Observer):
         """Call the module; an error of ours is none of the program's."""
         began = _clock()
         key, rows, vain = self._key(module, args, kwargs), len(self._rows), len(self._in_vain)
+        self.frozen.called(module, frame, args, kwargs, outermost=not self._depth)
         self._overhead += _clock() - began
         before, began = self._overhead, _clock()
         self._depth += 1
@@ -278,4 +280,5 @@ def install(torch) -> None:
     watch = Again(torch)
     loop.add(watch)
     loop.add(watch.thrown)
+    loop.add(watch.frozen)
     watch.plan_next()
