@@ -61,6 +61,21 @@ def probed(run_dir: Path, program: str, *arguments: str, capture: str = "timing"
     return Run(run_dir, done.returncode, done.stdout + done.stderr)
 
 
+def line_of(program: str, text: str) -> int:
+    """Where `text` first stands in a program."""
+    lines = (PROGRAMS / program).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def seen(tmp_path: Path, program: str, *arguments: str, **how) -> tuple[Summary, Run]:
+    """What a diagnosis reads from the program under the probe, which swallowed nothing."""
+    run = probed(tmp_path / "run", program, *arguments, capture="diagnose", **how)
+    assert run.returncode == 0, run.output
+    found = summarize(run.trace, run="run", project=str(PROGRAMS))
+    assert found.swallowed == {}
+    return found, run
+
+
 def diagnosed(tmp_path: Path, program: Path) -> Summary:
     """What a diagnosis sees of the program, whose output is as without it, and of which the probe swallowed no error of its own."""
     run = probed(tmp_path / "run", program, capture="diagnose", TRAINFLASH_OWN=str(tmp_path))

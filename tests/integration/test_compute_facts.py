@@ -5,28 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from probed import PROBE, PROGRAMS, Run, environment, plain, probed
+from probed import PROBE, PROGRAMS, environment, line_of, plain, probed, seen
 
 from trainflash.diagnosis.compute_rules import WEIGHTS_USED
-from trainflash.schema import Location, Summary
+from trainflash.schema import Location
 from trainflash.summary import summarize
-
-
-def line_of(program: str, text: str) -> int:
-    lines = (PROGRAMS / program).read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
-
-
-def seen(tmp_path: Path, program: str, *arguments: str, **how) -> tuple[Summary, Run]:
-    run = probed(tmp_path / "run", program, *arguments, capture="diagnose", **how)
-    assert run.returncode == 0, run.output
-    found = summarize(run.trace, run="run", project=str(PROGRAMS))
-    assert found.swallowed == {}
-    return found, run
-
 
 LOOP = "facts_loop.py"
 ATTENTION = {
