@@ -10,7 +10,7 @@ import pytest
 import scenarios as s
 
 from trainflash.diagnosis import DEFAULT, diagnose
-from trainflash.schema import Compilation, Finding, IgnoredTargets, InVain, LineCost, Location, Summary, ThinProducts
+from trainflash.schema import Compilation, Finding, FrozenRepeat, IgnoredTargets, InVain, LineCost, Location, Summary, ThinProducts
 
 
 def kinds(summary: Summary) -> list[str]:
@@ -522,3 +522,31 @@ def test_gradients_that_nobody_takes(direct):
     assert (found.kind, found.phase, found.location, found.knobs) == ("recompute", "Bwd", place, ())
     assert found.share == pytest.approx(0.31)
     assert "recompute" not in kinds(half)
+
+
+# --- frozen networks
+
+
+def taught(share: float, phase: str = "Fwd") -> Summary:
+    """A teacher whose answers take `share` of the time, to rows that come again."""
+    return replace(
+        s.run(Eval=0.4) if phase == "Eval" else s.healthy(), frozen_repeats=(FrozenRepeat(c.CHECKPOINT_LINE, phase, share, 1.0, 4000),)
+    )
+
+
+def test_a_frozen_network_that_answers_the_same_rows_again_is_repeated_work():
+    found = first(taught(0.36))
+    assert (found.kind, found.phase, found.location) == ("repeated_work", "Fwd", c.CHECKPOINT_LINE)
+    assert found.share == pytest.approx(0.36)
+    assert first(taught(0.04)).kind == "compute"
+
+
+def test_in_evaluations_it_is_a_part_of_them():
+    found = diagnose(taught(0.2, "Eval")).findings
+    assert [each.kind for each in found] == ["evaluation", "repeated_work"]
+
+
+def test_whole_batches_that_come_again_are_told_once():
+    again = s.repeated(0.3, during="operators", location=c.CHECKPOINT_LINE)
+    found = diagnose(replace(taught(0.36), repeated=(again,))).findings
+    assert [each.kind for each in found].count("repeated_work") <= 1

@@ -274,6 +274,8 @@ def frozen_network(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """
     claims = []
     for phase in ("Fwd", "Eval"):
+        if any(work.during == "operators" and signals.repeated_phase[work.location] == phase for work in signals.repeated):
+            continue  # whole batches come again: told by `repeated_work`
         found = [each for each in signals.summary.frozen_repeats if each.phase == phase]
         share = sum(each.share for each in found)
         if share < limits.listed:

@@ -157,7 +157,12 @@ INPUT = (
             MEMOIZE,
             Fix("do it once in __init__ or before the loop", "nothing, if nobody writes into the result"),
             Fix("give a cache that forgets too soon more room", "nothing but memory", pattern="give_the_cache_room"),
-            Fix("keep a constant tensor as a buffer, and the features of a frozen network by sample", "nothing but memory"),
+            Fix("keep a constant tensor as a buffer", "nothing but memory"),
+            Fix(
+                "keep what a frozen network answers beside the samples",
+                "nothing but memory, where nothing is drawn at random in front of it",
+                pattern="answers_of_a_frozen_network_once",
+            ),
         ),
         "https://docs.python.org/3/library/functools.html#functools.cache",
     ),
