@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -38,8 +39,15 @@ def owners_copy(truth: dict, base: Path) -> Iterator[tuple[Path, list[str], dict
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         root = Path(place, source.name)
         shutil.copytree(source, root, symlinks=True)
+        own = {name: str(value).replace("{root}", str(root)) for name, value in truth.get("environment", {}).items()}
+        environment = {**os.environ, **own}
+        for words in truth.get("prepare", []):  # what makes its data, or a network that it takes for granted
+            subprocess.run(_with(python, words), cwd=root / inside, env=environment, check=True, capture_output=True)
         if not (root / ".git").exists():
             make_repository(root)
-        own = {name: str(value).replace("{root}", str(root)) for name, value in truth.get("environment", {}).items()}
-        command = [str(python) if word == "python" else word for word in map(str, truth["command"])]
-        yield root / inside, command, {**os.environ, **own, "XDG_STATE_HOME": str(Path(place, "state"))}
+        yield root / inside, _with(python, truth["command"]), {**environment, "XDG_STATE_HOME": str(Path(place, "state"))}
+
+
+def _with(python: Path, words: list) -> list[str]:
+    """A command of a truth, by that interpreter."""
+    return [str(python) if word == "python" else str(word) for word in words]

@@ -8,6 +8,7 @@ Where its weights change it is no longer frozen, as an average of what is traine
 
 from __future__ import annotations
 
+import sys
 import time
 import weakref
 
@@ -137,7 +138,7 @@ class Frozen(Observer):
 
 def _weights(module) -> tuple:
     """What changes when any of a module's first and last parameters on the host does, in place, past autograd or by another tensor."""
-    every = [each for each in module.parameters() if each.device.type == "cpu" and each.numel()]
+    every = [each for each in module.parameters() if _is_on_host(each) and each.numel()]
     return tuple((each._version, each.data_ptr(), each.detach().reshape(-1)[0].item()) for each in (*every[:2], *every[-2:]))
 
 
@@ -154,11 +155,15 @@ def signatures(values: object):
     found = [tensor for tensor in tensors_in(values) if tensor.dim()]
     rows = max((tensor.shape[0] for tensor in found), default=0)
     found = [tensor for tensor in found if tensor.shape[0] == rows]
-    if not rows or any(tensor.device.type != "cpu" or str(tensor.layout) != "torch.strided" for tensor in found):
+    if not rows or not all(map(_is_on_host, found)):
         return None
-    with loop.unseen():
-        columns = [_few(tensor.detach()) for tensor in found]
-    return [b"".join(parts) for parts in zip(*columns)]
+    return [b"".join(parts) for parts in zip(*(_few(tensor.detach()) for tensor in found))]
+
+
+def _is_on_host(tensor) -> bool:
+    """Whether it is a dense one on the host of torch's own kinds: to read a value of a distributed one takes all ranks."""
+    torch = sys.modules["torch"]
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.device.type == "cpu" and tensor.layout == torch.strided
 
 
 def _few(tensor) -> list:
