@@ -64,6 +64,11 @@ BROKEN = {
         "coverage",
         "update 1: 4 parameters updated → 2 (0.bias, 0.weight)",
     ),
+    "an average that lags": (
+        later(weights=tuple(weights(n, averages=[[1.0, [0.99 if n == 5 else 1.0] * 8]]) for n in (1, 2, 5))),
+        "weights",
+        "update 5: another average of the same weights is kept",
+    ),
     "fewer values updated": (later(weights=(weights(1), weights(2, changed_values=50))), "coverage", "update 2: 100 values updated → 50"),
     "evaluation on less": (later(evaluations=(evaluation(20, samples=16, multiset="bee"),)), "evaluation", "32 samples → 16"),
     "evaluation in train mode": (later(evaluations=(evaluation(10, modes=[list(MODE)]),)), "evaluation", "after update 10: eval"),

@@ -53,7 +53,7 @@ def weights(n: int, shift: float = 0.0, **changes) -> dict:
     line = {
         "n": n, "optimizer": 0, "digest": f"w{n}{shift}", "norm": math.sqrt(8), "sketch": sketch, "types": ["float32"], "values": 100,
         "buffer_norm": 0.0, "buffer_sketch": [], "random": {"torch": f"r{n}"},
-        "parameters": 4, "updated": 4, "changed_values": 100, "untouched": [],
+        "parameters": 4, "updated": 4, "changed_values": 100, "untouched": [], "averages": [[1.0, [1.0] * 8]],
     }  # fmt: skip
     return {**line, **changes}
 

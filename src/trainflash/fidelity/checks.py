@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from trainflash.fidelity.drift import relative
 from trainflash.fidelity.outcome import Outcome, has_inputs, modes_in_words, no_inputs, some
 from trainflash.fidelity.pairing import SAME_WORK, Pair, epoch_starts
 from trainflash.fidelity.record import Update
@@ -23,6 +24,7 @@ _BOUND_SLACK = 5e-3  # the same bound in bfloat16
 _BOUND_LEAST, _BOUND_SHARE = 3, 0.02  # updates on the bound before it is one: norms that nobody bounds are never equal so often
 _CHANGED_VALUES = 0.02  # share of values that one update changes: tiny gradients may round to nothing
 _CHANGED_ELSEWHERE = 0.2  # the same once both have gone ways of their own: other units answer with 0; a part that is left out is more
+_AVERAGES = 1e-5  # relative L2 of averages of the same weights: another order of the same sums moves them by 1e-7
 _OWN_WAY = 1e-3  # relative, of the loss of an update, from which on they have; rounding alone takes no loss so far at once
 
 
@@ -185,6 +187,20 @@ def coverage(pair: Pair) -> Outcome:
     if not compared:
         return Outcome(None, "no update was looked at closely enough")
     return Outcome(True, f"the same parameters updated at {compared} updates looked at")
+
+
+def averages(pair: Pair) -> Outcome:
+    """Averages that are kept beside the weights, wherever the weights themselves are the same: one that is made more seldom lags."""
+    compared = 0
+    for old, new in pair.weights:
+        before, after = old.get("averages") or [], new.get("averages") or []
+        if old["digest"] != new["digest"] or not before or len(before) != len(after):
+            continue
+        compared += 1
+        far = max(min(relative(math.dist(sketch, other), norm) for _, other in after) for norm, sketch in before)
+        if far > _AVERAGES:
+            return Outcome(False, f"update {old['n']}: another average of the same weights is kept, relative distance {far:.2g}")
+    return Outcome(True, f"the same at {compared} updates looked at") if compared else Outcome(None, "no average of the weights was seen")
 
 
 def _own_way_from(pair: Pair) -> float:

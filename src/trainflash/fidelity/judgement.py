@@ -43,6 +43,7 @@ RULES = (
     Rule("optimizer", "optimizer", checks.optimizer),
     Rule("learning rate and weight decay", "schedule", checks.schedule),
     Rule("coverage", "coverage", checks.coverage),
+    Rule("averages", "weights", checks.averages),
     Rule("clipping", "clipping", checks.clipping),
     Rule("data types", "precision", checks.types),
     Rule("input values", "numerics", checks_of_data.input_values),

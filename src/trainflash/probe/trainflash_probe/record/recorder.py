@@ -34,7 +34,7 @@ from ..phases import losses
 from ..phases.loop import loop
 from ..phases.matching import memory_of
 from ..phases.observer import Observer
-from . import aims, contents, drawn, inline, making, projected, saves, scaled, scores, state, tensors, values, variation, workers
+from . import aims, averages, contents, drawn, inline, making, projected, saves, scaled, scores, state, tensors, values, variation, workers
 from .epochs import Epochs
 from .evaluations import Evaluations
 from .forwards import Forward, Forwards
@@ -374,6 +374,7 @@ class Recorder(Observer):
         line = {"k": "weights", "n": self._updates, "optimizer": ordinal, "step": self._optimizers[ordinal][1]}
         line.update(self._try(state.weights, every, self._buffers()) or {})
         line["random"] = self._try(state.random_streams)
+        line["averages"] = self._try(averages.weigh, every, loop.clock.living()) or []
         changed = self._try(self._before.changed) if self._before is not None else None
         if changed is not None:
             same = sorted(set(range(len(every))) - set(changed[0]))
