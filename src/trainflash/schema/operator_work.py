@@ -40,7 +40,7 @@ dropout feature_dropout alpha_dropout rand randn rand_like randn_like randint ra
 exponential_ median quantile cdist pdist bincount histc nonzero ctc_loss grid_sample interpolate fold
 """
 _UNKNOWN = frozenset(_OTHERS.split())
-_FUSED = re.compile("_[^_]|linalg_|fft_")  # such as `_transformer_encoder_layer_fwd`: many products in one call
+_FUSED = re.compile("_transformer_|_native_multi_head_|_scaled_dot_|_flash_|_efficient_|_cudnn_rnn|linalg_|_linalg_|fft_|_fft_")
 
 
 def size(operand: Operand) -> int:

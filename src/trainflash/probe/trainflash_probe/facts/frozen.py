@@ -15,6 +15,7 @@ import weakref
 from .. import own
 from ..guard import swallow
 from ..nested import memory_of, needs_grad, tensors_in
+from ..parts import modules_in, parameters_in
 from ..phases import matching
 from ..phases.loop import loop
 from ..phases.observer import Observer
@@ -138,16 +139,16 @@ class Frozen(Observer):
 
 def _weights(module) -> tuple:
     """What changes when any of a module's first and last parameters on the host does, in place, past autograd or by another tensor."""
-    every = [each for each in module.parameters() if _is_on_host(each) and each.numel()]
+    every = [each for each in parameters_in(module) if _is_on_host(each) and each.numel()]
     return tuple((each._version, each.data_ptr(), each.detach().reshape(-1)[0].item()) for each in (*every[:2], *every[-2:]))
 
 
 def _is_frozen(module) -> bool:
     """Whether it has parameters and none is trained, and all of it is in evaluation mode: no dropout, no statistics of the batch."""
     held = {id(each) for made in loop.clock.living() for group in getattr(made, "param_groups", ()) for each in group["params"]}
-    parameters = list(module.parameters())
+    parameters = list(parameters_in(module))
     trained = not held or any(each.requires_grad and id(each) in held for each in parameters)
-    return bool(parameters) and not trained and not any(each.training for each in module.modules())
+    return bool(parameters) and not trained and not any(each.training for each in modules_in(module))
 
 
 def signatures(values: object):

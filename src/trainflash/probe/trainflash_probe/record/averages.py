@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import weakref
 
+from ..parts import parameters_in
 from . import tensors
 
 MOST = 3
@@ -34,7 +35,8 @@ def _found(parameters_, optimizers):
     torch = tensors.torch_module()
     shapes = [tuple(each.shape) for each in parameters_]
     taken = {id(each) for each in parameters_} | {id(each.grad) for each in parameters_ if each.grad is not None}
-    states = [state for optimizer in optimizers for state in optimizer.state.values() if isinstance(state, dict)]
+    kept = [getattr(optimizer, "state", None) for optimizer in optimizers]
+    states = [state for each in kept if isinstance(each, dict) for state in each.values() if isinstance(state, dict)]
     held = {id(value) for state in states for value in state.values()}
     found: list = []
     for each in gc.get_objects():
@@ -43,8 +45,8 @@ def _found(parameters_, optimizers):
             values = each
         elif kind is dict:
             values = each.values()
-        elif isinstance(each, torch.nn.Module):
-            values = list(each.parameters())
+        elif issubclass(kind, torch.nn.Module):  # an object of the program's is not asked what it is, nor what it holds
+            values = list(parameters_in(each))
         else:
             continue
         if len(values) != len(shapes):
