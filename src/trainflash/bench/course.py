@@ -102,7 +102,7 @@ def said(course: Course, steps: int | None) -> str:
     """What the steps that were seen show of the run."""
     seen = f"steps {course.first:,} to {course.last:,}" + (f" of {steps:,}" if steps is not None else "")
     if not course.changes:
-        hidden = f" (the factor changes by less than {course.resolution:.0%})" if course.resolution <= 1 else ", in much noise"
+        hidden = f" (the factor changes by less than {course.resolution:.0%})" if course.resolution <= KNOWN else ", in much noise"
         return f"from {seen}; no trend seen{hidden}"
     told = [f"the {side}'s go from {_ms(course.parts[0], side):.3g} to {_ms(course.parts[-1], side):.3g} ms" for side in SIDES]
     begin, end = course.parts[0].speedup, course.parts[-1].speedup
