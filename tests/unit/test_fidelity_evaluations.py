@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from training_records import check_of, evaluation, record, rounded, stream
+from training_records import altered, check_of, evaluation, record, rounded, stream
 
 from trainflash.fidelity import compare
 from trainflash.fidelity.record import Record
@@ -139,3 +139,16 @@ def test_an_evaluation_that_runs_at_each_update_stays_judged():
     assert "cadence" in held_out.changed
     seldom = compare(evaluated(*asked(of=30)[::3]), evaluated(*asked(of=30)[::6]))
     assert "cadence" in seldom.changed, "what few steps ask about their batch is an evaluation"
+
+
+def test_a_teachers_answers_may_be_made_ahead_of_the_same_training():
+    teacher = [evaluation(n, of=["Teacher", False]) for n in (10, 20, 30)]
+    ahead = evaluation(0, of=["Teacher", False], samples=120, multiset="all", forwards=2, results=2)
+    asks = evaluated(*teacher, *asked(of=30))
+    assert compare(asks, evaluated(ahead, *teacher)).verdict == "same"
+    assert "cadence" in compare(asks, evaluated(ahead, *teacher[:1])).changed, "its own evaluations stay judged"
+    (stray,) = altered(5, losses=(1.01,)).streams
+    other = record(replace(stray, evaluations=(ahead, *teacher)))
+    assert compare(asks, other).verdict == "changed", "and so does another training"
+    never = compare(evaluated(*teacher), evaluated(ahead, *teacher))
+    assert "cadence" in never.changed or "evaluation" in never.changed, "no step asked for these answers"

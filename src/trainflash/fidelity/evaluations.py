@@ -18,7 +18,8 @@ def kinds(pair: Pair) -> list[tuple[Lines, Lines]]:
     """Lines of both sides by update, a pair for each kind of network evaluated, in training mode or not.
 
     A kind that is in one mode on one side and in the other on the other side is one kind: that it changed is what must be said. Forwards
-    about the batch of their own step are none where nearly each update has them: what they answer shows in the losses.
+    about the batch of their own step are none where nearly each update has them: what they answer shows in the losses. Nor is a teacher's
+    pass ahead of the training, in place of these.
     """
     sides = [[line for line in getattr(pair, side).evaluations if line["forwards"] and line["n"] <= pair.closed_on(side)] for side in SIDES]
     name = _naming(sides)
@@ -30,7 +31,10 @@ def kinds(pair: Pair) -> list[tuple[Lines, Lines]]:
             lines = (steps if line.get("step") else found).setdefault(key, ({}, {}))[index]
             lines[place] = _added(lines[place], line) if place in lines else line
     for key, both in steps.items():
-        if not any(len(lines) >= _EACH_STEP * _steps(pair, side) for lines, side in zip(both, SIDES, strict=True)):
+        asked = [len(lines) >= _EACH_STEP * _steps(pair, side) for lines, side in zip(both, SIDES, strict=True)]
+        if asked == [True, False] and key in found and (pair.bitwise or pair.same_updates):
+            _without_answers_ahead(*found[key])
+        if not any(asked):
             for lines, more in zip(found.setdefault(key, ({}, {})), both, strict=True):
                 lines.update({place: _added(lines[place], line) if place in lines else line for place, line in more.items()})
     for kind, training in list(found):
@@ -39,6 +43,15 @@ def kinds(pair: Pair) -> list[tuple[Lines, Lines]]:
             found[(kind, training)] = (lost[0], gained[1])
             del found[(kind, not training)]
     return [_of_same_batches(*found[key], pair) for key in sorted(found)]
+
+
+def _without_answers_ahead(old: Lines, new: Lines) -> None:
+    """Leave out what only the candidate asks of a network that the baseline asks in each step: a teacher whose answers are made ahead.
+
+    The training that follows is the same, so that the answers are.
+    """
+    for place in [place for place in new if place not in old]:
+        del new[place]
 
 
 def shared(pair: Pair) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
