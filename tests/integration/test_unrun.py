@@ -192,7 +192,7 @@ def test_a_comparison_is_made_longer_until_the_changed_lines_ran(tmp_path):
     project.mkdir()
     (project / "train.py").write_text(EVALUATED_LATE)
     box = sandbox.create(project, tmp_path / "sandbox")
-    kept, bounds = tmp_path / "kept", Bounds(whole_s=5.0, most_s=12.0, total_s=300.0, first_look=10)
+    kept, bounds = tmp_path / "kept", Bounds(whole_s=5.0, most_s=15.0, total_s=400.0, first_look=10)
     text = EVALUATED_LATE.replace("model(x).mean()", "model(x[:4]).mean()")
     (sandbox.project_in(box, "candidate") / "train.py").write_text(text)
     sandbox.commit_worktree(box, "candidate")

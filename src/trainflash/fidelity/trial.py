@@ -37,6 +37,7 @@ _PORTIONED = frozenset({"batch", "shape"})  # of these what the same gradients e
 _OTHER_STEPS = frozenset({"updates", "batch", "coverage"})  # what is written by the step is written at other places
 # What differs from run to run of a program that does not repeat itself may differ in the candidate too; `spread` judges these.
 _BY_CHANCE = frozenset({"loss", "gradients", "weights", "numerics"})
+_LEAST_S = 0.1  # own: two looks at a record are further apart
 _LONGER = 1.5  # a record that does not tell enough is made anew where it may take so many times the seconds that it took
 _SEEN_MARGIN, _AT_ONCE, _CONTROLS = 1.1, 2, 4  # baseline runs that differ by chance: with the first four degrees of freedom
 _OTHER_SEED, _OTHER_NUDGES = "other-seed", ("nudged-2", "nudged-3")  # of networks with kinks: whether one nudge meets a kink is chance
@@ -277,8 +278,9 @@ class _Trial:
         if self.least or self.starter.updates is not None or math.isinf(self.starter.left_s):
             return 0
         passes = 2 if found.verdict == "same" else 4
-        each_s = max(sides.baseline.seconds, sides.candidate.seconds) / max(1, sides.baseline.record.updates)
-        return int(self.starter.left_s / passes / each_s / _SEEN_MARGIN)
+        took_s, begun_s = max(sides.baseline.seconds, sides.candidate.seconds), sides.first_s or 0.0
+        each_s = max(took_s - begun_s, _LEAST_S) / max(1, sides.baseline.record.updates - 1)
+        return int(max(0.0, self.starter.left_s / passes - begun_s) / each_s / _SEEN_MARGIN)
 
     def _together(self) -> _Sides:
         """Both at once; where one fails, which two programs that want the same port or device may, one after the other."""
