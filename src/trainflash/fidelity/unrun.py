@@ -101,9 +101,10 @@ def judge(
         return replace(found, notes=(*found.notes, f"{_UNTOLD}: the change is too large")), 0
     further_s = max(starter.bounds.most_s, starter.bounds.least_patience_s)
     look = Look(None if record.whole else record.updates, reach, deadline_s, further_s)
-    run_dir = _kept(shelf, starter, question, look)
-    watched = Watched(read(run_dir)) if run_dir is not None else None
-    if run_dir is None or watched is None:
+    kept = _kept(shelf, starter, question, look)
+    if kept is not None:
+        run_dir, watched = kept, Watched(read(kept))
+    else:
         run_dir, watched, trouble = _run(starter, command, shelf, sources, question, look)
         if watched is None:
             return replace(found, notes=(*found.notes, f"{_UNTOLD}: {trouble}")), 0
@@ -153,11 +154,10 @@ def _run(
     if attempt.failed:
         return attempt.run_dir, None, "the candidate failed when it was traced"
     made = attempt.record.updates
-    if watched is not None and not watched.later and look.target is not None:
-        made = min(made, look.target)
     if watched is None:
         return attempt.run_dir, None, f"traced, the candidate made {made} updates in {attempt.seconds:.0f} s and was stopped"
-    (attempt.run_dir / _QUESTION).write_text(json.dumps([question, watched.later or made]), encoding="utf-8")
+    speaks_for = watched.later or (made if look.target is None else min(made, look.target))  # what is noted ran within so many updates
+    (attempt.run_dir / _QUESTION).write_text(json.dumps([question, speaks_for]), encoding="utf-8")
     kept = Kept(attempt.run_dir.name, attempt.record.whole, attempt.seconds)
     reuse.keep(shelf.directory, shelf.key, starter.updates, {NAME: kept}, first="candidate")
     return attempt.run_dir, watched, ""
