@@ -52,6 +52,13 @@ def test_operator_calls_of_the_optimizer_are_evidence():
     assert "operator calls in the optimizer, per step 20" in evidence(first(replace(c.heavy_update(), operators=c.operators())))
 
 
+def test_an_update_that_a_fused_one_would_shorten_a_little_is_listed_and_does_not_lead():
+    run = c.heavy_update()
+    small = replace(run, phases={**run.phases, "Opt": replace(run.phases["Opt"], share=0.15)})
+    assert kinds(small) == ["compute", "optimizer"]
+    assert kinds(replace(small, updates=replace(run.updates, optimizer="LBFGS"))) == ["compute"]
+
+
 def test_a_fused_optimizer_has_nothing_left_to_gain():
     assert "optimizer" not in kinds(c.heavy_update(fused=True))
 
@@ -473,7 +480,7 @@ def test_recorded_operators_that_look_longer_than_the_step_hide_nothing():
     recorded = replace(tiny, operators=c.operators(per_step=3000.0, op_ms=2 * s.STEP_MS, step_ms=2.2 * s.STEP_MS))
     assert kinds(recorded)[0] == "small_microbatch"
     few = replace(tiny, operators=c.operators(per_step=300.0, op_ms=2 * s.STEP_MS, step_ms=2.2 * s.STEP_MS))
-    assert kinds(few) == ["compute"]
+    assert kinds(few) == ["compute", "optimizer"]
 
 
 def test_a_cost_without_its_phase_is_gone_and_what_stood_beside_it_leads():

@@ -275,6 +275,31 @@ def test_what_builds_the_graph_outside_of_modules_is_the_network():
     assert first(c.with_sites(c.site(c.NORM, 0.4, beside=0.3, backward=0.1, forward=0.3))).kind == "compute"
 
 
+def test_a_modules_own_python_through_which_no_gradient_flows_is_no_network():
+    made, layer = Location("model.py", 40, "Net.pool.<locals>.<listcomp>"), c.site(c.NORM, 0.5, forward=0.25, backward=0.25)
+    filled = c.site(replace(made, line=41, function="Net.pool"), 0.05)
+    found = first(c.with_sites(layer, c.site(made, 0.15), filled))
+    assert (found.kind, found.location, found.phase) == ("host_code", made, "Fwd") and found.share == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"backward": 0.1, "forward": 0.1},
+        {"path": (Location("torch/nn/modules/linear.py", 134, "Linear.forward"),)},
+        {"operators": c.calling("embedding", 0.2).sites[0].operators},
+    ],
+    ids=["builds the graph", "is torch's", "is operators"],
+)
+def test_a_function_of_forward_that_computes_is_the_network(more):
+    layer = c.site(c.NORM, 0.5, forward=0.25, backward=0.25)
+    assert kinds(c.with_sites(layer, c.site(Location("model.py", 40, "Net.pool"), 0.2, **more))) == ["compute"]
+
+
+def test_nothing_is_called_python_where_no_graph_was_recorded():
+    assert kinds(c.with_sites(c.site(Location("model.py", 40, "Net.pool"), 0.2))) == ["compute"]
+
+
 def test_a_smaller_slow_operator_does_not_hide_work_beside_the_network():
     place = replace(c.NORM, line=70)
     slow = c.calling("norm", 0.2, dim=0)

@@ -18,13 +18,14 @@ class Claim:
     """A finding and what it is ranked by.
 
     `phases` are those that its time lies in, () for any. `inside` names the kind whose time it is a part of: it stands beside that,
-    never against it.
+    never against it. One that does not `lead` is worth listing, but is no bottleneck by itself, however it ranks among others.
     """
 
     finding: Finding
     weight: float
     phases: tuple[str, ...] = ()
     inside: str | None = None
+    leads: bool = True
 
 
 def claim(
@@ -42,6 +43,7 @@ def claim(
     at_most: float | None = None,
     phases: tuple[str, ...] | None = None,
     inside: str | None = None,
+    leads: bool = True,
 ) -> Claim:
     """A claim of `share` of the wall time, ranked by `weight` (default: the share).
 
@@ -62,7 +64,7 @@ def claim(
         knobs=knobs,
         phases=phases if phases is not None and len(phases) > 1 else (),
     )
-    return Claim(finding, share if weight is None else weight, (phase,) if phases is None else phases, inside)
+    return Claim(finding, share if weight is None else weight, (phase,) if phases is None else phases, inside, leads)
 
 
 def bound(share: float) -> Ceiling:

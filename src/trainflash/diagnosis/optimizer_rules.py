@@ -14,9 +14,12 @@ FOREACH = (*FUSABLE, "NAdam", "RAdam", "RMSprop", "Adadelta", "Adamax", "Rprop")
 
 
 def optimizer(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """The optimizer's update takes a large part of the step (T12). Ranked by what a fused update can save of it; none where it is fused."""
+    """The optimizer's update takes a part of the step (T12). Ranked by what a fused update can save of it; none where it is fused."""
     share, updates = signals.share("Opt"), signals.summary.updates
-    if share is None or share < limits.optimizer or (updates is not None and updates.fused):
+    if share is None or (updates is not None and updates.fused):
+        return ()
+    fusable = updates is not None and "optimizer_fused" in _update_knobs(updates)
+    if share < limits.optimizer and not (fusable and share * limits.optimizer_saving >= limits.listed):
         return ()
     rows = [percent("share of wall time", share), milliseconds("mean per step", signals.summary.phases["Opt"].mean_ms)]
     location = None
@@ -39,6 +42,7 @@ def optimizer(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             evidence=rows,
             location=location,
             knobs=_update_knobs(updates),
+            leads=share >= limits.optimizer,
         ),
     )
 

@@ -98,8 +98,9 @@ def _with_ties(leaders: list[Claim], limits: Thresholds) -> list[Claim]:
 
 
 def _healthy(signals: Signals, leaders: list[Claim], limits: Thresholds) -> bool:
-    weights = [each.weight for each in leaders if not _scattered(signals, each.finding, limits)]
-    return max(weights, default=0.0) < limits.dominant - MARGIN and sum(weights) < limits.dominant_together
+    counted = [each for each in leaders if not _scattered(signals, each.finding, limits)]
+    largest = max((each.weight for each in counted if each.leads), default=0.0)
+    return largest < limits.dominant - MARGIN and sum(each.weight for each in counted) < limits.dominant_together
 
 
 def _scattered(signals: Signals, finding: Finding, limits: Thresholds) -> bool:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
-from trainflash.diagnosis.lines import metrics_between
+from trainflash.diagnosis.lines import enclosing, metrics_between
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.slow_forms import CHAIN, CHAIN_INSTEAD, Form, chain_saves, known_form
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Evidence, Site, SiteOperator, Trend
+from trainflash.schema import Evidence, Location, Site, SiteOperator, Trend
 
 BOTH = ("Fwd", "Bwd")
 WITHOUT_DERIVATIVE = ("torch/distributed/", "torch/_ops.py", "torch/library.py")  # what calls operators that may have none
@@ -167,19 +167,23 @@ def callback(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def beside_network(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """host_code in forward, outside of modules, through which no gradient flows, as a miner of pairs. Abstains without stacks."""
+    """host_code in forward, through which no gradient flows: outside of modules, as a miner of pairs, or a module's own Python.
+
+    Abstains without stacks.
+    """
     if signals.on_gpu and signals.host_bound is not True:
         return ()
-    found = [
-        site
-        for site in signals.summary.sites
-        if site.phase == "Fwd" and site.role == "main" and not site.called_back and site.backward < limits.graph_built * site.share
+    forward = [site for site in signals.summary.sites if site.phase == "Fwd" and site.role == "main" and not site.called_back]
+    python = _python_inside(forward, limits)
+    parts = [
+        (site.beside if site.backward < limits.graph_built * site.share and site.beside > 0 else python.get(site.location, 0.0), site)
+        for site in forward
     ]
-    found = sorted((site for site in found if site.beside > 0), key=lambda site: -site.beside)
-    share = sum(site.beside for site in found)
-    if share < limits.dominant:
+    found = sorted(((part, site) for part, site in parts if part > 0), key=lambda each: -each[0])
+    share = sum(part for part, _ in found)
+    if share < limits.listed:
         return ()
-    first = found[0]
+    first = found[0][1]
     rows = [percent("share of wall time", share), Evidence("hottest line", str(first.location))]
     rows += [Evidence("calls", f"{place.function} ({place})") for place in first.path[-1:]]
     return (
@@ -197,6 +201,29 @@ def beside_network(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             location=first.location,
         ),
     )
+
+
+def _python_inside(forward: list[Site], limits: Thresholds) -> dict[Location, float]:
+    """What lines of forward take that is neither operators nor torch's own Python, in functions that are mostly that.
+
+    Where a function builds a part of the graph, its Python is the cost of calling operators: see `launch_overhead`.
+    """
+    if not any(site.backward for site in forward):
+        return {}  # no graph was recorded
+    functions: dict[tuple[str, str], list[Site]] = {}
+    for site in forward:
+        functions.setdefault((site.location.file, enclosing(site.location.function)), []).append(site)
+    found = {}
+    for sites in functions.values():
+        whole = sum(site.share for site in sites)
+        parts = {
+            site.location: max(0.0, site.share - sum(each.share for each in site.operators))
+            for site in sites
+            if not any(place.file.startswith("torch/") for place in site.path)
+        }
+        if sum(site.backward for site in sites) < limits.graph_built * whole and sum(parts.values()) >= limits.python_of_function * whole:
+            found.update(parts)
+    return found
 
 
 def growth(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
