@@ -61,7 +61,7 @@ class Thresholds:
     # Compute and settings.
     anomaly_factor: float = 1.5  # measured: 1.2 (Linear 512) to 4.9 (Linear 64) on forward and backward; low on purpose
     anomaly_factor_most: float = 10.0  # T12: about ten times slower
-    optimizer: float = 0.26  # own: to lead; a fused update brings more than 1.2 from there on; measured: Adam is 0.3 to 0.5 of a small network
+    optimizer: float = 0.26  # own: to lead; a fused update brings 1.2 from there on; measured: Adam is 0.3 to 0.5 of a small network
     optimizer_saving: float = 0.7  # measured: fused Adam takes 0.3 of the plain loop's time (foreach 0.85)
     threads_over: float = 1.25  # own: a quarter more runnable threads than cores is more than rounding of a quota
     runqueue_wait: float = 0.25  # measured: at a quarter of the time without a core, pools of threads spin for each other

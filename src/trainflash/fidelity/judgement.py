@@ -67,6 +67,8 @@ _FEWER, _SCATTER = 0.1, 5.0  # of the distinct samples; times the difference of 
 _CHANGE = {rule.name: rule.change for rule in RULES}
 _BY_CHANCE = frozenset(rule.name for rule in RULES if rule.by_chance)
 
+# What the program's own figures explain, where the training is the same: see `printed.vouched`.
+_OF_EVALUATIONS = frozenset({"evaluation inputs", "evaluation targets", "evaluated networks", "evaluation results", "evaluation cadence"})
 # What the same gradient and the same step in every update explain: samples may be handed over in other portions, forms and numbers.
 _EXPLAINED = frozenset({"batch", "input shapes", "samples", "order", "targets", "fresh random values", "data types"})
 # After these the losses and weights of single updates cannot be compared any more.
@@ -277,6 +279,18 @@ def hard_changes(baseline: Record, candidate: Record, agreed: frozenset[str] = f
     alike = begins_alike(baseline, candidate)
     found = _certain(_hard(tuple(replace(pair, same_updates=alike) for pair in pairs)))
     return _changes(_explained(check) if alike and check.name in _EXPLAINED else check for check in found)
+
+
+def evaluates_otherwise(baseline: Record, candidate: Record, found: Fidelity) -> bool:
+    """Whether nothing but how evaluations are made stands against a candidate whose training is the same to the bit."""
+    failed = {check.name for check in found.checks if check.ok is False}
+    return found.verdict == "changed" and bool(failed) and failed <= _OF_EVALUATIONS and bitwise(baseline, candidate)
+
+
+def bitwise(baseline: Record, candidate: Record) -> bool:
+    """Whether all that was trained on both sides is the same to the bit."""
+    pairs = _pairs(baseline, candidate)
+    return bool(pairs) and all(pair.bitwise for pair in pairs or ())
 
 
 def lacks_an_epoch(baseline: Record, candidate: Record, agreed: frozenset[str] = frozenset()) -> bool:

@@ -1,6 +1,9 @@
 """Numbers that both sides print, or write into text files, in the same words after the same training: another accuracy was come by in
 another way.
 
+And where evaluations are made in another way, as with a cache or for many rows at once, after the same training: the numbers that come from
+them, known by a run of the baseline whose evaluations alone saw other weights, say whether they come to the same.
+
 Times, rates, dates and memory are printed too, and an honest candidate changes them. So a number that differs is held against the candidate
 only if nothing else can have moved it: neither its words nor its unit speak of time or memory, it has enough digits, a second run of the
 baseline prints it again, and a run whose weights alone were moved prints another one. What differs without that proof is a note.
@@ -18,7 +21,10 @@ from trainflash.fidelity import written
 from trainflash.fidelity.reuse import Run
 from trainflash.schema import Check, Fidelity
 
-CHECK = "printed values"
+CHECK, VOUCHED = "printed values", "evaluated figures"
+EVALUATIONS = "nudged-evaluations"  # a run of the baseline
+EXPLAINED = frozenset({"evaluation", "cadence"})  # changes in kind that figures can explain
+_LEAST_FIGURES = 2  # own: a single accuracy may be the same by chance
 _MOST_BYTES = 32 << 20
 _LEAST_DIGITS = 3
 _LIMIT = 1e-3  # relative: what rounding makes of a mean is far less
@@ -149,6 +155,40 @@ def judge(found: Fidelity, old: Run, new: Run, *, whole: bool, run: Callable[[st
     check = Check(CHECK, False, evidence)
     changed = tuple(dict.fromkeys((*found.changed, "evaluation")))
     return replace(found, verdict="changed", changed=changed, checks=(*found.checks, check), reasons=(f"{CHECK}: {evidence}",))
+
+
+def vouched(found: Fidelity, old: Run, new: Run, control: Run, *, whole: bool) -> Fidelity:
+    """`found` without what evaluations were held against it for, where all figures that come from evaluations are the baseline's.
+
+    `control` is a run of the baseline that trained the same and evaluated other weights: a number that it prints otherwise comes from an
+    evaluation. Untouched where there are too few such numbers, or the candidate lacks one of them.
+    """
+    ours, theirs, moved = map(_of_run, (old, new, control))
+    numbers: set[str] = set()
+    shown = ""
+    for words in sorted(ours.keys() & moved.keys()):
+        for place in _telling(words):
+            both = zip(ours[words], moved[words], strict=False)
+            figures = [a[place] for a, b in both if _differ(a[place], b[place])]
+            if not figures:
+                continue
+            answers = theirs.get(words, [])
+            fewer = len(answers) != len(ours[words]) if whole else len(answers) < len(ours[words])
+            if fewer or any(_differ(a[place], b[place]) for a, b in zip(ours[words], answers, strict=False)):
+                return found
+            numbers.update(figures)
+            shown = shown or words.split("#")[place].strip()
+    if len(numbers) < _LEAST_FIGURES:
+        return found
+    evidence = f"evaluations are made in another way, and come to the same: {len(numbers)} figures of theirs, such as “{shown[-60:]}”"
+    checks = tuple(replace(check, ok=None) if check.ok is False else check for check in found.checks)
+    reasons = (f"losses and weights of {found.updates} updates are bitwise the same", evidence)
+    return replace(found, verdict="same", changed=(), checks=(*checks, Check(VOUCHED, True, evidence)), reasons=reasons)
+
+
+def is_vouched(found: Fidelity) -> bool:
+    """Whether evaluations that are made in another way were let through for their figures."""
+    return any(check.name == VOUCHED for check in found.checks)
 
 
 def _repeats(ours: Lines, difference: Difference, other: Lines) -> bool | None:

@@ -41,7 +41,7 @@ _LEAST_S = 0.1  # own: two looks at a record are further apart
 _LONGER = 1.5  # a record that does not tell enough is made anew where it may take so many times the seconds that it took
 _SEEN_MARGIN, _AT_ONCE, _CONTROLS = 1.1, 2, 4  # baseline runs that differ by chance: with the first four degrees of freedom
 _OTHER_SEED, _OTHER_NUDGES = "other-seed", ("nudged-2", "nudged-3")  # of networks with kinks: whether one nudge meets a kink is chance
-_NUDGES = {"nudged": "1", "nudged-2": "2", "nudged-3": "3", "nudged-bfloat16": "bfloat16"}
+_NUDGES = {"nudged": "1", "nudged-2": "2", "nudged-3": "3", "nudged-bfloat16": "bfloat16", printed.EVALUATIONS: "evaluations"}
 _ENVIRONMENT = {"rerun": {}} | {f"again-{k}": {} for k in range(1, _CONTROLS)} | {n: {"TRAINFLASH_NUDGE": w} for n, w in _NUDGES.items()}
 _ENVIRONMENT |= {f"order-{k}": {"TRAINFLASH_VARY": f"order:{k}"} for k in range(1, _CONTROLS + 1)}
 
@@ -168,12 +168,23 @@ class _Trial:
 
     def _looked_into(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> tuple[Fidelity, int]:
         """What further runs say of a first comparison; and after how many updates changed lines ran that had not in it, 0: none did."""
+        found = self._evaluated(found, sides, kept)
         found = self._beyond_noise(found, sides, kept) if found.verdict != "same" else found
         found = self._written(found, sides, kept)
         found = self._printed(found, sides, kept) if found.verdict == "same" else found
         if found.verdict in {"same", "close"} and not any(stream.seeded in {True, None} for stream in sides.baseline.record.trained):
             found = self._under_another_seed(found, sides, kept)
         return self._resumed(found, sides)
+
+    def _evaluated(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
+        """Where evaluations alone are made in another way: what the program makes of them decides."""
+        old, new = sides.baseline, sides.candidate
+        if not judgement.evaluates_otherwise(old.record, new.record, found):
+            return found
+        control = self._runs((printed.EVALUATIONS,), sides, kept).get(printed.EVALUATIONS)
+        if control is None or not judgement.bitwise(old.record, control.record):
+            return found
+        return printed.vouched(found, old, new, control, whole=old.record.whole and new.record.whole)
 
     def _printed(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
         whole = sides.baseline.record.whole and sides.candidate.record.whole
@@ -203,7 +214,7 @@ class _Trial:
             return replace(found, not_judged=(*found.not_judged, "another seed"))
         second = judgement.compare(known.record, record, tolerance=self.tolerance, agreed=self.allowed, chance_known=False)
         changed = set(second.changed) if found.verdict == "same" else judgement.hard_changes(known.record, record, self.allowed)
-        changed -= {"numerics"}
+        changed -= {"numerics"} | (printed.EXPLAINED if printed.is_vouched(found) else set())
         evidence = f"{second.updates} updates under a second seed: {second.verdict if not changed else '; '.join(second.reasons[:2])}"
         checks = (*found.checks, Check("another seed", not changed, evidence))
         if not changed:

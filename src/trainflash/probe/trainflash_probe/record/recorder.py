@@ -15,7 +15,8 @@ Lines have a key `k`:
   `end`         orderly exit
 Values that JSON cannot hold exactly are `float.hex()` strings. With TRAINFLASH_NUDGE=1 the initial weights are changed by about one
 unit in the last place (2, 3: in other ways): the distance of such a run from an untouched one is the program's own rounding noise. With
-TRAINFLASH_NUDGE=bfloat16 it is a unit in the last place of that type: the noise to expect of a lower precision.
+TRAINFLASH_NUDGE=bfloat16 it is a unit in the last place of that type: the noise to expect of a lower precision. With
+TRAINFLASH_NUDGE=evaluations only evaluations see changed weights.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ class Recorder(Observer):
         self._roots: dict = {}
         self._before = None
         self._inline = None  # updates that no optimizer makes
-        self._nudged: set | None = set() if os.environ.get("TRAINFLASH_NUDGE") else None
+        nudge = os.environ.get("TRAINFLASH_NUDGE")
+        self._nudged: set | None = set() if nudge and nudge != "evaluations" else None
+        self._elsewhere = state.EvaluatedElsewhere() if nudge == "evaluations" else None
 
     # ---------------------------------------------------------------- occasions
 
@@ -116,6 +119,8 @@ class Recorder(Observer):
         owns = first is not None
         if owns and self._nudged is not None and tensors.torch_module().is_grad_enabled():
             state.nudge(module, self._nudged)
+        if owns and self._elsewhere is not None:
+            self._elsewhere.end() if tensors.torch_module().is_grad_enabled() else self._elsewhere.begin(module)
         forward = self._try(Forward, module, args, kwargs, owns, self._evaluating, self._updates, self._results)
         if forward is None:
             return
@@ -141,6 +146,8 @@ class Recorder(Observer):
                 self._weigh_evaluated(forward, module)
 
     def on_forward_end(self, module, result):
+        if self._elsewhere is not None:
+            self._elsewhere.end()
         forward, self._running = self._running, None
         if forward is None or not forward.may_evaluate:
             return

@@ -174,6 +174,42 @@ def graph_numbers(roots):
     return numbers
 
 
+class EvaluatedElsewhere:
+    """What evaluations see with TRAINFLASH_NUDGE=evaluations: weights that are moved while a network answers without gradients.
+
+    The training stays as it is, to the bit, so that a figure of the program's that moves comes from its evaluations.
+    """
+
+    def __init__(self):
+        self._kept = []  # (parameter, its values)
+
+    def begin(self, module):
+        self.end()  # a forward that failed has told of no end
+        for parameter in module.parameters():
+            if parameter.requires_grad and _can_move(parameter):
+                self._kept.append((parameter.data, parameter.detach().clone()))
+        for index, (data, _) in enumerate(self._kept):
+            data.mul_(1 + _step(data, index, torch_module().bfloat16))
+
+    def end(self):
+        while self._kept:
+            data, values = self._kept.pop()
+            data.copy_(values)
+
+
+def _can_move(parameter):
+    return parameter.is_floating_point() and parameter.layout is torch_module().strided and not hollow(parameter)
+
+
+def _step(parameter, index, dtype, way=1):
+    """About one unit in the last place of `dtype`, up or down for each number, the same way each time."""
+    torch = torch_module()
+    private = torch.Generator(device="cpu")
+    private.manual_seed(0xD06E + index + _WAYS_APART * (way - 1))
+    signs = torch.randint(0, 2, tuple(parameter.shape), generator=private, dtype=torch.int8) * 2 - 1
+    return torch.finfo(dtype).eps * signs.to(parameter.device, parameter.dtype)
+
+
 def nudge(module, done):
     """Change every floating-point weight of `module` by about one unit in the last place, up or down, the same way each time; another way
     for each number that TRAINFLASH_NUDGE is.
@@ -186,10 +222,6 @@ def nudge(module, done):
     way = int(wanted) if wanted.isdigit() else 1
     with torch.no_grad():
         for index, parameter in enumerate(module.parameters()):
-            if id(parameter) not in done and parameter.is_floating_point() and parameter.layout is torch.strided and not hollow(parameter):
+            if id(parameter) not in done and _can_move(parameter):
                 done.add(id(parameter))
-                private = torch.Generator(device="cpu")
-                private.manual_seed(0xD06E + index + _WAYS_APART * (way - 1))
-                signs = torch.randint(0, 2, tuple(parameter.shape), generator=private, dtype=torch.int8) * 2 - 1
-                step = torch.finfo(kind or parameter.dtype).eps * signs.to(parameter.device, parameter.dtype)
-                parameter.mul_(1 + step)
+                parameter.mul_(1 + _step(parameter, index, kind or parameter.dtype, way))
