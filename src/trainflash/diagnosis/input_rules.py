@@ -55,9 +55,15 @@ def _made_inside(signals: Signals, limits: Thresholds) -> bool:
 
 
 def made_in_evaluations(signals: Signals, limits: Thresholds) -> float:
-    """What evaluations spend on making batches as training does, where training waits for those too: one cause, and no evaluation's."""
-    seen = signals.summary.evaluation_input
-    return seen.making if seen is not None and signals.data is not None and min(seen.making, signals.data.share) >= limits.listed else 0.0
+    """What evaluations spend on making batches as training does, where training waits for those too: one cause, and no evaluation's.
+
+    Waiting for workers that start is `worker_startup`.
+    """
+    seen, data = signals.summary.evaluation_input, signals.data
+    if seen is None or data is None:
+        return 0.0
+    making = seen.making - (started_in_evaluations(signals, limits) if data.loader is not None and data.loader.num_workers else 0.0)
+    return making if min(making, data.share) >= limits.listed else 0.0
 
 
 def started_in_evaluations(signals: Signals, limits: Thresholds) -> float:

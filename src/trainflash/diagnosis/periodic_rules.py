@@ -10,7 +10,7 @@ from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Activity, Evidence, LineCost, LoaderFacts, Location, Written
 
-MODULES = "torch/nn/modules/"
+MODULES, LOADER = "torch/nn/modules/", "torch/utils/data/dataloader.py"
 KNOBS = {"logging": ("logging_cadence",), "checkpoint": ("checkpoint_cadence",)}  # of lines between the phases
 
 
@@ -86,10 +86,14 @@ def _beside_forwards(activity: Activity | None, signals: Signals, limits: Thresh
     functions = {(line.location.file, line.location.function) for line in shared}
     forwards = {(place.file, place.line) for place in activity.forwards}
     lines = lines_in(signals.summary, "Eval")
+    making = [site for site in signals.summary.sites if site.phase == "Eval" and any(place.file == LOADER for place in site.path)]
+    waiting = {site.location for site in making} if made_in_evaluations(signals, limits) else set()
     beside = [
         line
         for line in lines
-        if (line.location.file, line.location.line) not in forwards and (line.location.file, line.location.function) not in functions
+        if line.location not in waiting
+        and (line.location.file, line.location.line) not in forwards
+        and (line.location.file, line.location.function) not in functions
     ]
     most = sum(line.share for line in beside) >= limits.eval_beside * max(signals.share("Eval") or 0.0, sum(line.share for line in lines))
     return hottest(beside) if most else None

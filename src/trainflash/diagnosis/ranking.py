@@ -100,7 +100,8 @@ def _with_ties(leaders: list[Claim], limits: Thresholds) -> list[Claim]:
 def _healthy(signals: Signals, leaders: list[Claim], limits: Thresholds) -> bool:
     counted = [each for each in leaders if not _scattered(signals, each.finding, limits)]
     largest = max((each.weight for each in counted if each.leads), default=0.0)
-    return largest < limits.dominant - MARGIN and sum(each.weight for each in counted) < limits.dominant_together
+    several = sum(each.weight for each in counted) if len(counted) > 1 else 0.0
+    return largest < limits.dominant - MARGIN and several < limits.dominant_together
 
 
 def _scattered(signals: Signals, finding: Finding, limits: Thresholds) -> bool:

@@ -1,4 +1,4 @@
-"""What evaluations spend on making batches in the way that training makes them."""
+"""What evaluations spend on batches that come about as training's do: made by the same functions, or waited for from workers on both sides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trainflash.stacks import Stack
 from trainflash.trace import Samples
 
 _LOADER = "torch/utils/data/dataloader.py"
-_FETCHES = ("__next__",)
+_FETCHES, _WAITS = "__next__", "._get_data"
 
 
 def evaluation_input(samples: Samples, kept: np.ndarray) -> EvaluationInput | None:
@@ -18,21 +18,23 @@ def evaluation_input(samples: Samples, kept: np.ndarray) -> EvaluationInput | No
         return None
     whole = int(samples.weight_ns[kept].sum())
     known = kept & (samples.stack >= 0)
-    made = {
-        function
-        for index in np.flatnonzero(known & (samples.phase == PHASES.index("Data")))
-        if (function := _deepest(samples.stacks[samples.stack[index]])) is not None
-    }
+    training = [samples.stacks[number] for number in np.unique(samples.stack[known & (samples.phase == PHASES.index("Data"))])]
+    made = {function for stack in training if (function := _deepest(stack)) is not None}
+    waited_for = any(_in_loader(stack, _WAITS) for stack in training)
     evaluating = np.flatnonzero(known & (samples.phase == PHASES.index("Eval")))
     if not len(evaluating) or not whole:
         return None
     making = 0
     for index in evaluating:
         stack = samples.stacks[samples.stack[index]]
-        functions = [frame.location.function for frame in stack if frame.location.file.endswith(_LOADER)]
-        if any(name.endswith(_FETCHES) for name in functions) and _deepest(stack) in made:
+        waits = waited_for and _in_loader(stack, _WAITS)
+        if waits or (_in_loader(stack, _FETCHES) and _deepest(stack) in made):
             making += int(samples.weight_ns[index])
     return EvaluationInput(making / whole)
+
+
+def _in_loader(stack: Stack, function: str) -> bool:
+    return any(frame.location.file.endswith(_LOADER) and frame.location.function.endswith(function) for frame in stack)
 
 
 def _deepest(stack: Stack) -> tuple[str, str] | None:
