@@ -135,7 +135,7 @@ class LoaderFacts:
 
 @dataclass(frozen=True)
 class EvaluationInput:
-    """Of the steady wall time, inside evaluations: batches made by the functions that make training's, or waited for where these are too."""
+    """Of the steady wall time, inside evaluations: batches made by functions that make training's, or waited for as those are."""
 
     making: float
 

@@ -1,4 +1,4 @@
-"""What evaluations spend on batches that come about as training's do: made by the same functions, or waited for from workers on both sides."""
+"""What evaluations spend on batches that come about as training's do: made by the same functions, or waited for from workers."""
 
 from __future__ import annotations
 
