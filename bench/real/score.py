@@ -59,9 +59,14 @@ class Score:
         return f"| {self.name} | {self.first} | {'yes' if self.right else 'no'} | {'yes' if self.shown else 'no'} | {shares} | {off} |"
 
 
+def _expert(truth: dict) -> dict:
+    """What an expert gained; where nothing was found to change, the truth has a sentence there."""
+    return truth["expert"] if isinstance(truth.get("expert"), dict) else {}
+
+
 def score(truth: dict, row: dict) -> Score:
     """One program's score."""
-    largest, gain = truth["sites"][0], float((truth.get("expert") or {}).get("gain") or 1.0)
+    largest, gain = truth["sites"][0], float(_expert(truth).get("gain") or 1.0)
     plain = {"name": truth["name"], "healthy": bool(truth["healthy"]), "gain": gain, "true_share": float(largest["share"])}
     if "findings" not in row:
         return Score(

@@ -191,7 +191,8 @@ def decide(
     """Accept, reject, inconclusive or continue, from one y per start (`ys`), the same by total wall time (`walls`), and its scatter.
 
     A start whose y or wall is None or not finite does not count. `looks` are the numbers of counted starts at which a
-    decision may fall; `affordable` is how many counted starts the budget can reach in all (None: no limit). `min_gain`
+    decision may fall; `affordable` is how many counted starts the budget can reach in all (None: no limit), and the last
+    look where it is fewer than the looks' last: it takes the place of the next one, so that there are no more. `min_gain`
     may be raised, never lowered. Raises `UsageError` for a lower one, and for lists of unequal length.
     """
     if not min_gain >= LEAST_GAIN:
@@ -205,8 +206,9 @@ def decide(
     pairs = [(y, w, s) for y, w, s in starts if y is not None and w is not None and math.isfinite(y) and math.isfinite(w)]
     excluded = f" ({len(ys) - len(pairs)} did not count)" if len(pairs) < len(ys) else ""
     n = len(pairs)
-    last = max((look for look in looks if affordable is None or look <= affordable), default=0)
-    final = not any(n < look <= last for look in looks)
+    last = looks[-1] if affordable is None else min(looks[-1], affordable) if affordable >= looks[0] else 0
+    ahead = [look for look in (*(each for each in looks if each < last), last) if look > n]
+    final = not ahead
     if n < LEAST_STARTS:
         reason = f"{n} of at least {LEAST_STARTS} starts{excluded}"
         if final:
@@ -221,17 +223,14 @@ def decide(
         return SpeedVerdict(decision, speedup, reason + excluded, detectable, needed)  # type: ignore[arg-type]
 
     guard = _guard([wall for _, wall, _ in pairs])
-    if n in looks:
+    if n in looks or n == last:
         decided = _at_look(seen, speedup, guard, min_gain)
         if decided is not None:
             return verdict(*decided)
-    hopeless = _hopeless(seen, needed, affordable, last, min_gain) or _futile(
-        seen, speedup, [look for look in looks if n < look <= last], min_gain
-    )
+    hopeless = _hopeless(seen, needed, affordable, last, min_gain) or _futile(seen, speedup, ahead, min_gain)
     if final or hopeless:
         return verdict("inconclusive", hopeless or _undecided(seen, speedup, guard, min_gain, detectable))
-    following = min(look for look in looks if look > n)
-    return verdict("continue", f"{_words(speedup)} after {n} starts, the next look is at {following}")
+    return verdict("continue", f"{_words(speedup)} after {n} starts, the next look is at {ahead[0]}")
 
 
 def _at_look(seen: Interval, speedup: Speedup, guard: float, min_gain: float) -> tuple[str, str] | None:

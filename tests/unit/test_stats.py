@@ -191,6 +191,20 @@ def test_goes_on_while_a_rejection_is_in_reach():
     assert decided(ys * 2, affordable=8).decision == "reject"
 
 
+def test_the_budget_s_end_is_a_look_in_place_of_the_next_one():
+    ys = [0.6, 0.9, 0.35, 0.8, 0.7]
+    assert decided(ys).decision == "continue"
+    assert decided(ys, affordable=6).decision == "continue"
+    assert decided(ys, affordable=5).decision == "accept"
+
+
+@pytest.mark.parametrize("affordable", [5, 7, 10])
+def test_looks_at_the_budget_s_end_cost_no_false_accepts(affordable):
+    generator = np.random.default_rng(affordable)
+    games = [play(generator, 0.0, 0.04, affordable=affordable) for _ in range(600)]
+    assert games.count("accept") <= 3
+
+
 def test_last_affordable_look_ends_it():
     ys = [0.15, -0.02, 0.15, 0.06]
     assert decided(ys).decision == "continue"
