@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -70,4 +71,6 @@ def capture(
                 to_the_end=to_the_end,
             )
         progress.finish()
-    output.answer(capturing.answer(made), str(made.directory), f"{len(made.traces)} traces; now: profile summarize --profile-dir")
+    traces = "1 trace" if len(made.traces) == 1 else f"{len(made.traces)} traces"
+    then = f"next: trainflash profile summarize --profile-dir {shlex.quote(str(made.directory))}"
+    output.answer(capturing.answer(made), str(made.directory), f"{traces}; {then}")

@@ -38,7 +38,7 @@ def triage(window: Window, limits: Thresholds = DEFAULT) -> tuple[tuple[Finding,
     if not ranked:
         ranked = list(_compute(window, limits))
     if not ranked:
-        return (), "the samples show no cost that stands out; a diagnosis from the start sees more: `trainflash diagnose -- CMD`"
+        return (), f"{_largest(window, limits)}; a diagnosis from the start sees more: `trainflash diagnose -- CMD`"
     first = ranked[0]
     tied = tuple(each.kind for each in ranked[1:] if first.share - each.share < limits.tie and each.kind != first.kind)
     return (replace(first, tied_with=tied), *ranked[1:]), None
@@ -227,6 +227,15 @@ def _compute(window: Window, limits: Thresholds) -> list[Finding]:
     bound_by = "device" if window.telemetry and window.telemetry.gpus else "host"
     said = f"The network takes {_percent(share)} % of the time: nothing around it stands out."
     return [replace(_finding("compute", "Fwd", bound_by, share, limits, said, evidence, None), severity="none")]
+
+
+def _largest(window: Window, limits: Thresholds) -> str:
+    """The place that takes much of the time, where no rule tells why."""
+    sites = [cost.site for costs in cost_sites(window) for cost in costs if cost.site.role == "main"]
+    first = max(sites, key=lambda site: site.share, default=None)
+    if first is None or first.share < limits.high:
+        return "the samples show no cost that stands out"
+    return f"{first.location} takes {_percent(first.share):.0f} % of the time, and samples alone do not tell why"
 
 
 _RULES: tuple[Callable[[Window, Thresholds], list[Finding]], ...] = (
