@@ -114,7 +114,7 @@ def wrong_numbers(summary, path: Path) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", type=Path, required=True, help="folder that holds the traces")
-    parser.add_argument("--half", choices=("open", "aside", "fresh", "second", "all"), default="open")
+    parser.add_argument("--half", choices=("open", "aside", "fresh", "second", "third", "all"), default="open")
     parser.add_argument("--only", help="names, with commas between")
     parser.add_argument("--json", type=Path, help="write what was judged here")
     asked = parser.parse_args()
