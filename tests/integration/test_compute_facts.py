@@ -82,6 +82,14 @@ def test_operators_that_make_a_batch_are_no_computing(plant, tmp_path):
 
 
 @FULL
+def test_operators_that_make_a_batch_behind_acting_are_no_computing(tmp_path):
+    found, _ = seen(tmp_path, "loop_styles.py", "value_learning_by_hand")
+    bare, _ = seen(tmp_path / "bare", "loop_styles.py", "value_learning")
+    written = 300  # values, each by several operators; some of them lie where two clocks may differ
+    assert found.operators.per_step < bare.operators.per_step + written
+
+
+@FULL
 def test_modules_that_a_library_wraps_to_recompute_them(tmp_path):
     found, run = seen(tmp_path, LOOP, "plant=wrapped")
     (again,) = found.recompute

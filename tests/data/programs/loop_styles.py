@@ -425,7 +425,7 @@ def tests_of_a_policy():
         returns.append(greedy_return())
 
 
-def value_learning():
+def value_learning(writes=0):
     """Acting without gradients, a replay memory, and a target network (its forward is part of the step)."""
     network, target = nn.Sequential(nn.Linear(8, 2)), Slow()
     target.requires_grad_(False)
@@ -441,11 +441,18 @@ def value_learning():
         if step < 8:
             continue
         rows = torch.cat(memory[-8:])
+        for at in range(writes):
+            rows[0, 0] = rows[1, 0] + at
         with torch.no_grad():
             wanted = target(rows)
         optimizer.zero_grad()
         (network(rows) - wanted).square().mean().backward()
         optimizer.step()
+
+
+def value_learning_by_hand():
+    """Its batches are written value by value, behind the acting."""
+    value_learning(300)
 
 
 def teacher_first():

@@ -195,14 +195,20 @@ class Census(Observer):
             self._calls.begin()
         loop.on_forward.append(self.on_forward)
         loop.on_backward.append(self.on_backward)
+        loop.on_rolling.append(self.on_rolling)
+
+    def on_rolling(self, begins: bool) -> None:
+        """Rollouts make the batches of the updates behind them."""
+        if begins and self._since_us < 0:
+            self._since_us = self._from(1e6 * (_clock() - self._began_s))
 
     def _from(self, now_us: float) -> float:
         """A batch begins to be made, where a forward can end that: a network of functions alone is never seen to begin."""
         return now_us if loop.trained else -1.0
 
     def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
-        """A forward ends the making of its batch."""
-        if self._since_us >= 0:
+        """A forward ends the making of its batch; one of rollouts is a part of that."""
+        if self._since_us >= 0 and not loop.rolling:
             self._outside.append((self._since_us, 1e6 * (_clock() - self._began_s)))
             self._since_us = -1.0
 
@@ -223,7 +229,7 @@ class Census(Observer):
         global running
         running = None
         loop.around_data = None
-        loop.remove(self.on_forward, self.on_backward)
+        loop.remove(self.on_forward, self.on_backward, self.on_rolling)
         self._release()
         if self._calls is not None:
             self._calls.end()
