@@ -9,9 +9,10 @@ import pytest
 import traces as t
 from stack_scenarios import ENGINE, samples, stack
 
-from trainflash.schema import PHASES
+from trainflash.schema import PHASES, Location
 from trainflash.summary import steady_part
 from trainflash.summary.by_stack import with_phases_by_stack
+from trainflash.trace import DataFunction
 from trainflash.trace.calls import CallRow, CallTrace
 
 STEPS = 40
@@ -111,3 +112,25 @@ def test_a_step_that_imports_for_long_is_none_of_the_steady_ones(ms, left_out):
 def test_the_only_step_counts_though_it_imports():
     rank = importing(200, at=STEPS - 1)
     assert steady_part(rank, STEPS - 1).left_out == ()
+
+
+LOOP = "own:train.py:{}:step"
+GOT = f"{LOOP.format(12)} own:data.py:8:Rows.slice"
+CALLED = f"{LOOP.format(16)} torch:torch/nn/modules/module.py:9:Module._call_impl own:net.py:20:Net.forward"
+
+
+@pytest.mark.parametrize(
+    ("line", "known", "data"),
+    [(14, True, 0.5), (14, False, 0.3), (18, True, 0.3), (11, True, 0.3)],
+    ids=["between", "no data function", "behind the network", "in front of the data function"],
+)
+def test_what_is_done_to_a_batch_between_its_function_and_the_network_is_data(line, known, data):
+    rows = [(GOT, "Data", 3), (LOOP.format(line), "Other", 2), (CALLED, "Fwd", 5)]
+    rank = t.rank(
+        [10] * STEPS,
+        {"Data": [3] * STEPS, "Fwd": [5] * STEPS},
+        samples=samples(rows, STEPS),
+        data_functions=(DataFunction(Location("data.py", 8, "Rows.slice"), "Rows.slice"),) if known else (),
+    )
+    found = with_phases_by_stack(rank, steady_part(rank, 0))
+    assert found.phase_ns["Data"].sum() == pytest.approx(data * rank.wall_ns.sum(), rel=0.01)

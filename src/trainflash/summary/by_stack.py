@@ -1,7 +1,8 @@
 """Phases that only call stacks tell, as recorded steps have shown.
 
 Batches that a training step makes by itself: what runs in front of the step's first module, and no gradient flows through, is Data. So is
-what a library's iterator does with the batches that it takes from a loader. A loss that a library computes outside of modules: where it
+what a library's iterator does with the batches that it takes from a loader, and what a function of the owner's does between the call of its
+data function and that of the network. A loss that a library computes outside of modules: where it
 calls backward, the statements before it that build the graph are forward.
 """
 
@@ -11,11 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from trainflash.schema import PHASES, Location
-from trainflash.stacks import Stack, anchor, beside_modules, kind_of, module_calls
+from trainflash.stacks import Stack, StackFrame, anchor, beside_modules, kind_of, module_calls
 from trainflash.summary.backward import behind_engine
 from trainflash.summary.steady import Steady
 from trainflash.summary.weighing import NETWORK, standing_for_more, weighed
@@ -30,7 +32,7 @@ def with_phases_by_stack(rank: RankTrace, part: Steady) -> RankTrace:
     built = [row.stack for call in rank.calls for row in call.rows if row.backward_ns]
     if rank.samples.stack is None:
         return rank
-    rank = _moved(rank, part, "Other", "Data", _iterating(rank))
+    rank = _moved(rank, part, "Other", "Data", [*_iterating(rank), *_made_ready(rank)])
     if not built:
         return rank
     rank = _moved(rank, part, "Other", "Fwd", _of_librarys_forward(rank, built))
@@ -74,6 +76,26 @@ def _iterating(rank: RankTrace) -> list[int]:
 def _iterators(stack: Stack) -> set[tuple[str, str]]:
     frames = (frame.location for frame in stack if frame.kind == "library")
     return {(place.file, place.function) for place in frames if ITERATES.search(place.function)}
+
+
+def _made_ready(rank: RankTrace) -> list[int]:
+    """Stacks of no phase behind a call of a data function and in front of the network's, in the function that calls both."""
+    stacks = rank.samples.stacks
+    made = {(each.location.file, each.location.function) for each in rank.data_functions}
+    given: dict[tuple[str, str], int] = {}
+    for number in _stacks_in(rank, "Data") if made else ():
+        for frame, called in pairwise(stacks[number]):
+            if (called.location.file, called.location.function) in made:
+                place = frame.location
+                given[place.file, place.function] = min(place.line, given.get((place.file, place.function), place.line))
+    calls = module_calls((stacks[number] for number in _stacks_in(rank, "Fwd")), rank.bare_modules) if given else {}
+    between = {key: (line, calls[key]) for key, line in given.items() if line < calls.get(key, line)}
+
+    def ready(frame: StackFrame) -> bool:
+        first, last = between.get((frame.location.file, frame.location.function), (0, 0))
+        return first < frame.location.line < last
+
+    return [number for number in _stacks_in(rank, "Other") if any(map(ready, stacks[number]))] if between else []
 
 
 def _ahead_of_network(rank: RankTrace, part: Steady) -> list[int]:
