@@ -11,7 +11,7 @@ from compute_scenarios import numerics, operators
 
 from trainflash.diagnosis import DEFAULT, diagnose
 from trainflash.diagnosis.slow_forms import known_form
-from trainflash.schema import Finding, Location, SiteOperator, Summary
+from trainflash.schema import Finding, Location, Operand, SiteOperator, Summary
 
 
 def first(summary: Summary) -> Finding:
@@ -329,3 +329,55 @@ def test_many_small_functions_of_a_library_are_listed_and_nobody_is_accused_of_t
 @pytest.mark.parametrize("cost", [rollouts(0.24, 4), rollouts(0.36, 12), rollouts(0.24, 12, under=None)])
 def test_one_large_function_a_third_of_the_time_and_code_of_the_owner_are_costs(cost):
     assert first(cost).kind == "input_cpu"
+
+
+# --- all pairs, summed up again
+
+
+def pairs(*calls: tuple[str, tuple, tuple], share: float = 0.6, rows: int = 1024):
+    """A function that makes these calls, each (name, shapes given, shape made), where 0 stands for `rows`."""
+
+    def operand(shape) -> Operand:
+        return Operand(tuple(size or rows for size in shape), "float32", "contiguous", True)
+
+    each = [
+        SiteOperator(name, 1.0, 5.0, 5.0, share / len(calls), given=tuple(map(operand, given)), made=(operand(made),))
+        for name, given, made in calls
+    ]
+    return c.with_sites(c.site(c.NORM, share, operators=tuple(each)))
+
+
+WHOLE, SUMMED = (0, 512, 64), (0, 512)
+SPREAD = ("sub", ((0, 1, 64), (512, 64)), WHOLE)
+SQUARED, SUM = ("pow", (WHOLE,), WHOLE), ("sum", (WHOLE,), SUMMED)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        (SPREAD, SQUARED, SUM),
+        (SPREAD, ("mul", (WHOLE, WHOLE), WHOLE), ("mean", (WHOLE,), SUMMED)),
+        (SPREAD, ("norm", (WHOLE,), SUMMED)),
+        (("__mul__", ((0, 1, 64), (512, 64)), WHOLE), SUM),
+        (("cosine_similarity", ((0, 1, 64), (1, 512, 64)), SUMMED),),
+    ],
+)
+def test_pairs_that_a_product_of_matrices_would_make(calls):
+    found = first(pairs(*calls))
+    assert found.kind == "slow_operator" and "all pairs" in found.summary
+    assert first(pairs(*calls, rows=4)).kind == "compute"  # too few
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        (SPREAD, SQUARED),  # not summed up
+        (SPREAD, ("abs", (WHOLE,), WHOLE), SUM),
+        (SPREAD, SQUARED, ("exp", (WHOLE,), WHOLE), SUM),
+        (("add", ((0, 1, 64), (512, 64)), WHOLE), ("tanh", (WHOLE,), WHOLE), SUM),
+        (("mul", (WHOLE, (64,)), WHOLE), SUM),  # a weighted sum: nothing is spread
+        (("cosine_similarity", (WHOLE, WHOLE), SUMMED),),
+    ],
+)
+def test_pairs_that_no_product_makes(calls):
+    assert first(pairs(*calls)).kind == "compute"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
 from trainflash.diagnosis.lines import enclosing, metrics_between
 from trainflash.diagnosis.signals import Signals
-from trainflash.diagnosis.slow_forms import CHAIN, CHAIN_INSTEAD, Form, chain_saves, known_form
+from trainflash.diagnosis.slow_forms import CHAIN, CHAIN_INSTEAD, PAIRS, Form, all_pairs, chain_saves, known_form
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, Location, Site, SiteOperator, Trend
 
@@ -74,7 +74,7 @@ def _saved(found: list[_Slow]) -> float:
 
 
 def _chains(sites: Sequence[Site], limits: Thresholds) -> Iterator[list[_Slow]]:
-    """The elementwise calls of each function's lines, where they are a chain that one fused call could do."""
+    """Calls of each function's lines that one call could do: a chain of elementwise ones, all pairs that are summed up."""
     functions: dict[tuple[str, str], list[Site]] = {}
     for site in sites:
         by_itself = all(place.file.startswith("torch/") for place in site.path)  # else the calls are a library's, of any functions
@@ -82,10 +82,13 @@ def _chains(sites: Sequence[Site], limits: Thresholds) -> Iterator[list[_Slow]]:
             functions.setdefault((site.location.file, site.location.function), []).append(site)
     form = Form(CHAIN, lambda operator: True, CHAIN_INSTEAD, 0.0)
     for found in functions.values():
-        saved, calls = chain_saves([each for site in found for each in site.operators], limits.chained_ms)
-        if saved >= limits.chain_saved:
-            chosen = set(map(id, calls))
-            yield [_Slow(site, each, form, saved, None) for site in found for each in site.operators if id(each) in chosen]
+        operators = [each for site in found for each in site.operators]
+        saved, calls = chain_saves(operators, limits.chained_ms)
+        chains = [(form, saved, calls)] if saved >= limits.chain_saved else []
+        chains += [(PAIRS, PAIRS.saves, pairs)] if (pairs := all_pairs(operators)) else []
+        for each_form, each_saved, of_it in chains:
+            chosen = set(map(id, of_it))
+            yield [_Slow(site, each, each_form, each_saved, None) for site in found for each in site.operators if id(each) in chosen]
 
 
 def _claimed(found: list[_Slow], limits: Thresholds) -> Claim:
