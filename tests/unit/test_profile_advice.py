@@ -171,6 +171,16 @@ def test_weights_that_are_loaded_once_are_no_batches():
         assert ("h2d" in found) is recurs
 
 
+@pytest.mark.parametrize(("parameters", "window_us"), [(20, 40_000), (4, 60_000)], ids=["a model", "a batch"])
+def test_a_window_without_marks_begins_where_a_model_that_was_brought_to_the_device_computes(parameters, window_us):
+    events = []
+    for n in range(parameters):
+        events += copied("HtoD (Pageable -> Device)", n * 20_000 // parameters, 900, n + 1)
+    for n in range(400):
+        events += launched("gemm", 19_960 + n * 100, 20_000 + n * 100, 95, 100 + n)
+    assert told(events)[2].time_breakdown.window_us == pytest.approx(window_us, rel=0.01)
+
+
 def test_a_copy_in_one_step_of_several_does_not_recur_and_one_step_tells_nothing():
     for steps, every, recurs in ((6, 1, True), (6, 99, False), (1, 1, None)):
         events = []

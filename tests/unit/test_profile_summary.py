@@ -380,6 +380,8 @@ def test_ops_know_what_launched_them_their_shapes_and_lines():
         ("Cijk_Ailk_Bljk_HHS_BH", "matmul"),
         ("void at::native::layer_norm_kernel", "normalization"),
         ("triton_poi_fused_add_0", "elementwise"),
+        ("void cutlass::Kernel<cutlass::gemm::kernel::Gemm<float, cutlass::layout::NoPermute>>", "matmul"),
+        ("void permute_kernel<float>", "layout"),
         ("void at::native::vectorized_elementwise_kernel<4, at::native::threshold_kernel_impl<float>::{lambda(float)#1}>", "elementwise"),
         ("void multi_tensor_apply_kernel<FusedAdam>", "optimizer"),
         ("mystery", "other"),

@@ -106,4 +106,6 @@ def _on_one(start: np.ndarray, timeline: Timeline, steps: RankSteps, limits: Thr
         return None
     if within.any():
         return len(np.unique(np.searchsorted(steps.start[within], start, side="right"))) > 1
-    return bool(start.max() - start.min() >= limits.recurring * timeline.whole.total)
+    computing = timeline.compute
+    ahead = len(computing) > 0 and start.max() < computing.start[0]  # of a model that is brought to the device before it computes
+    return not ahead and bool(start.max() - start.min() >= limits.recurring * timeline.whole.total)

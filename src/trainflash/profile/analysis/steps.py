@@ -12,7 +12,7 @@ from trainflash.profile.analysis import words
 from trainflash.profile.analysis.figures import stats, us
 from trainflash.profile.analysis.step_marks import RankSteps
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
-from trainflash.profile.analysis.view import WORKING, Rank
+from trainflash.profile.analysis.view import WORKING, Rank, Work
 from trainflash.profile.events import BUSY_KINDS, Kind
 from trainflash.schema.profile_times import Basis, Step, StepClassSummary, StepTimeSummary
 
@@ -23,7 +23,8 @@ def window_of(rank: Rank, steps: RankSteps, warmup: int, limits: Thresholds = DE
     """What is analysed of a rank: its steady steps, else all that it did. None: nothing.
 
     Without steps, what the host does for a millisecond and more before the first work of the device is setting up, and behind the last
-    it is the profiler's own end: the window lies between. A batch that is fetched before the first work belongs to it.
+    it is the profiler's own end: the window lies between. A batch that is fetched before the first work belongs to it, a model that is
+    brought to the device before it computes does not.
     """
     if len(steps) > warmup:
         return int(steps.start[warmup]), int(steps.end[-1])
@@ -34,14 +35,26 @@ def window_of(rank: Rank, steps: RankSteps, warmup: int, limits: Thresholds = DE
         return None
     begin, end = int(rank.start[rows].min()), int(rank.end[rows].max())
     if len(rank.device):
-        first, done = int(rank.device.start[0]), int(rank.device.end.max())
-        launched = int(rank.device.launch_ns[0]) if rank.device.by_call[0] else first
+        at = _first_work(rank, limits)
+        first, done = int(rank.device.start[at]), int(rank.device.end.max())
+        launched = int(rank.device.launch_ns[at]) if rank.device.by_call[at] else first
         begin = begin if first - begin < limits.one_off_ns else launched if 0 <= first - launched < limits.one_off_ns else first
         fetching = rank.rows(Kind.HOST_OP, Kind.ANNOTATION, Kind.PYTHON)
         fetching = rank.start[fetching[rank.named(fetching, words.is_loading)]]
         begin = min(begin, int(fetching.min())) if len(fetching) else begin
         end = end if end - done < limits.one_off_ns else done
     return begin, end
+
+
+def _first_work(rank: Rank, limits: Thresholds) -> int:
+    """Index of the device's first work, without the copies of a model's parameters, one by one, that nothing like them follows."""
+    device = rank.device
+    computing = np.flatnonzero(device.work == Work.COMPUTE)
+    at = int(computing[0]) if len(computing) else 0
+    copying = np.where(device.work == Work.COPY, device.end - device.start, 0)
+    ahead, behind = copying[:at], copying[at:]
+    model = np.count_nonzero(ahead) >= limits.parameters and ahead.sum() >= limits.one_off_ns
+    return at if model and behind.sum() <= limits.recurring * ahead.sum() else 0
 
 
 def warmup_steps(durations: Sequence[np.ndarray], asked: int | None, limits: Thresholds = DEFAULT) -> int:

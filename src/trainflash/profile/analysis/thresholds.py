@@ -47,6 +47,7 @@ class Thresholds:
     # What is worth a candidate. Shares of the window.
     listed: float = 0.05  # the same share from which `trainflash diagnose` lists a cost
     waiting: float = 0.5  # own: communication that waits more than it transfers has a late rank, not a slow network
+    parameters: int = 16  # own: copies one by one; a batch has fewer tensors
     recurring: float = 0.25  # own: copies of two steps or more begin over at least a third of their window, those of a model at its begin
     startup_most: float = 0.7  # own: what little is left of a window beside start-up is no steady part of a run
     unpinned: float = 0.01  # own: copies are short, but pinning is one word

@@ -93,7 +93,10 @@ _FAMILIES: tuple[tuple[Family, str], ...] = (
     ("loss", r"nll_?loss|cross_?entropy|mse_?loss|bce|ctc_?loss|kl_?div|logsumexp"),
     ("optimizer", r"multi_tensor|adam(?!s)|fused_?sgd|\blamb(?:_|\b)|\blion(?:_|\b)|adagrad|rmsprop|foreach|optimizer|addcdiv|addcmul"),
     ("normalization", r"batch_?norm|layer_?norm|group_?norm|rms_?norm|instance_?norm|bn_fw|bn_bw|\bnorm_|_norm_|_norm\b|rsqrt"),
-    ("layout", r"nchwToNhwc|nhwcToNchw|transpose|permute|im2col|col2im|contiguous|tensorTransform|computeOffsets|data formatting|reformat"),
+    (
+        "layout",
+        r"nchwToNhwc|nhwcToNchw|transpose|(?<!no)permute|im2col|col2im|contiguous|tensorTransform|computeOffsets|data formatting|reformat",
+    ),
     ("convolution", r"conv|wgrad|dgrad|winograd|implicit_gemm|scudnn|xmma_fprop|fprop|cudnn::(?:cnn|ops)|fft2d"),
     (
         "matmul",
