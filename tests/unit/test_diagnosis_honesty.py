@@ -109,11 +109,6 @@ def test_a_named_cost_explains_other_without_line_samples():
     assert diagnose(named).abstained is None
 
 
-def test_an_unsteady_run_is_told_to_go_on():
-    found = diagnose(replace(s.run(Eval=0.3, Ckpt=0.28), steady=False))
-    assert found.abstained is not None and "--steps" in found.advice[0]
-
-
 def test_a_diagnosis_that_holds_needs_no_advice():
     assert diagnose(s.slow_getitem()).advice == ()
 

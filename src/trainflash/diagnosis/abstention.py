@@ -28,12 +28,7 @@ class Abstention:
 
 def abstention(signals: Signals, rivals: list[Claim], limits: Thresholds) -> Abstention | None:
     """None where the findings can be trusted."""
-    return (
-        _too_few(signals, limits)
-        or _unknown_loop(signals, rivals, limits)
-        or _no_core(signals, rivals, limits)
-        or _unsteady(signals, rivals, limits)
-    )
+    return _too_few(signals, limits) or _unknown_loop(signals, rivals, limits) or _no_core(signals, rivals, limits)
 
 
 def _too_few(signals: Signals, limits: Thresholds) -> Abstention | None:
@@ -86,27 +81,6 @@ def _no_core(signals: Signals, rivals: list[Claim], limits: Thresholds) -> Abste
         return None
     reason = f"the training thread had no core for {shown(waited)} of the time, so its stalls look like code between the phases"
     return Abstention(reason, ("end what else runs on this machine, and run again",))
-
-
-def _unsteady(signals: Signals, rivals: list[Claim], limits: Thresholds) -> Abstention | None:
-    summary = signals.summary
-    weights = [*sorted((claim.weight for claim in rivals), reverse=True), 0.0, 0.0]
-    if summary.steady is not False or weights[0] - weights[1] >= limits.clear_lead or _all_computing(signals, weights[0], limits):
-        return None
-    reason = (
-        f"step times never settled in {summary.steps + summary.warmup_steps} steps and no cost leads clearly; "
-        "run longer, or on a quieter machine"
-    )
-    return Abstention(
-        reason, (f"{_more_steps(signals, limits)} shows whether they settle", "end what else runs on this machine, and run again")
-    )
-
-
-def _all_computing(signals: Signals, top: float, limits: Thresholds) -> bool:
-    """Nothing beside the computing of one thread reaches `limits.dominant`: whatever is unsteady in it, the other costs stay small."""
-    threads, compute = signals.threads, signals.compute
-    alone = threads is not None and threads.torch_threads == 1 and signals.summary.ranks < 2 and not signals.on_gpu
-    return alone and top < limits.listed and compute is not None and 1 - compute < limits.dominant
 
 
 def _steps(signals: Signals, limits: Thresholds) -> int:

@@ -115,7 +115,9 @@ def _reach(signals: Signals) -> list[str]:
     """How far the figures reach: which part of the run, which timeline, which ranks."""
     summary, found = signals.summary, []
     if summary.steady is False:
-        found.append("step times never settled within the first half of the run; the second half was taken")
+        found.append(
+            "step times never settled within the first half of the run; the second half was taken: another run may rank near costs otherwise"
+        )
     if signals.on_gpu and summary.timeline == "host":
         found.append("device times were not recorded: a phase's share is what the host spent or waited in it, not what the GPU did")
         waits = sum(sync.share for sync in signals.syncs if sync.on_device)

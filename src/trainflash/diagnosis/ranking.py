@@ -26,8 +26,8 @@ def diagnose(summary: Summary, limits: Thresholds = DEFAULT) -> Diagnosis:
     """The findings of one run, costliest first; the first is the bottleneck.
 
     A run without a cost of at least `limits.dominant` (or small ones of `limits.dominant_together`) is healthy: its first finding is
-    `compute`. `abstained` is set, and only findings that need no statistics are left, when there are too few steps, when time that
-    nothing explains could change the order, or when an unsteady run has no clear leader; `advice` then says what would help. Ceilings
+    `compute`. `abstained` is set, and only findings that need no statistics are left, when there are too few steps, or when time that
+    nothing explains could change the order; `advice` then says what would help. In an unsteady run near costs are tied. Ceilings
     that were measured in replays replace the bounds, and settle ties. Raises nothing.
     """
     signals = read(summary, limits)
@@ -62,7 +62,7 @@ def _stands_alone(claims: list[Claim], limits: Thresholds) -> bool:
 
 def ranked(signals: Signals, claims: list[Claim], limits: Thresholds) -> tuple[Claim, ...]:
     """The claims in order: heaviest first, the parts of each behind it; `compute` before all where the program is healthy."""
-    leaders = _with_ties(sorted(rivals(claims), key=lambda each: -each.weight), limits)
+    leaders = _with_ties(sorted(rivals(claims), key=lambda each: -each.weight), _margins(signals, limits), limits)
     ordered: list[Claim] = []
     for leader in leaders:
         ordered.append(leader)
@@ -81,11 +81,17 @@ def _parts(kind: str, claims: list[Claim], placed: set[int]) -> list[Claim]:
     return found
 
 
-def _with_ties(leaders: list[Claim], limits: Thresholds) -> list[Claim]:
-    """The leader and all within `limits.tie` of it name each other; measured ceilings order them where all were measured."""
+def _margins(signals: Signals, limits: Thresholds) -> tuple[float, float]:
+    """How far behind the leader another cost ties with it: any, and one that could be the bottleneck, which in an unsteady run may lead."""
+    return limits.tie, limits.clear_lead if signals.summary.steady is False else limits.tie
+
+
+def _with_ties(leaders: list[Claim], margins: tuple[float, float], limits: Thresholds) -> list[Claim]:
+    """The leader and all within a margin of it name each other; measured ceilings order them where all were measured."""
     if not leaders or leaders[0].weight < limits.dominant:
         return leaders
-    tied = [each for each in leaders if leaders[0].weight - each.weight <= limits.tie + MARGIN and each.finding.kind != "startup"]
+    near = [each for each in leaders if leaders[0].weight - each.weight <= margins[each.weight >= limits.dominant] + MARGIN]
+    tied = [each for each in near if each.finding.kind != "startup"]
     kinds = [each.finding.kind for each in tied]
     if len(tied) < 2:
         return leaders

@@ -20,7 +20,7 @@ class Thresholds:
     high: float = 0.30  # own: a third of the wall time, a gain of up to 1.4
     tie: float = 0.03  # measured: attribution of a whole run is right within 1 point, lines within 1.8; twice that is a tie
     sites: int = 5  # own: so many places stand in each diagnosis
-    clear_lead: float = 0.15  # own: an unsteady run still names its bottleneck when it leads by five times the tie
+    clear_lead: float = 0.15  # own: of an unsteady run, five times the tie: nearer costs tie
 
     # When to abstain.
     few_steps_s: float = 8.0  # own: 400 samples, which place a share of a half within 5 points
