@@ -116,7 +116,7 @@ def _reach(signals: Signals) -> list[str]:
     summary, found = signals.summary, []
     if summary.steady is False:
         found.append(
-            "step times never settled within the first half of the run; the second half was taken: another run may rank near costs otherwise"
+            "step times never settled within the first half of the run; the second half was taken, and near costs are called a tie"
         )
     if signals.on_gpu and summary.timeline == "host":
         found.append("device times were not recorded: a phase's share is what the host spent or waited in it, not what the GPU did")
