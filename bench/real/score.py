@@ -8,6 +8,7 @@ PHASES = ("Data", "H2D", "Fwd", "Bwd", "Opt", "Eval", "Ckpt", "Log", "Other")
 _PLACE = re.compile(r"([\w/.-]+\.py)(?::(\d+)(?:-(\d+))?)?")
 OTHER_WORD = {"host_code": "callback"}  # the program's own Python beside the network: a callback where a library calls it
 HEALTHY_GAIN = 1.2
+CALLERS = 2  # that the terminal shows of a site
 NAMED_FOR_NOTHING = 0.02
 
 
@@ -123,7 +124,8 @@ def _lies(at: dict, places: list[tuple[str, int | None, int | None]]) -> bool:
 
 
 def _is(site: dict, truth: dict, by_library: bool) -> bool:
-    around = [site["location"], *site["path"]] if by_library else [site["location"], *([site["under"]] if site["under"] else [])]
+    above = [*site.get("callers", [])[:CALLERS], *([site["under"]] if site["under"] else [])]
+    around = [site["location"], *(site["path"] if by_library else above)]
     names = set(re.findall(r"[A-Za-z_]\w*\.[a-z_]\w*|\b[a-z_]\w*(?=\b)", str(truth.get("library") or ""))) if by_library else set()
     places = _places(truth, by_library)
     return any(_lies(at, places) or at["function"] in names for at in around)

@@ -9,6 +9,7 @@ import pytest
 import traces as t
 from stack_scenarios import ENGINE, samples, stack
 
+from trainflash.report import sites as sites_in_words
 from trainflash.schema import PHASES, Location, Operand, Peaks
 from trainflash.stacks import Node, anchor, frame_at, kind_of, loop_lines, root
 from trainflash.summary import steady_part, summarize
@@ -47,6 +48,27 @@ def test_time_counts_for_the_owners_deepest_line_and_the_way_below_it_is_named()
     assert found.share == pytest.approx(0.6)
     assert [place.function for place in found.path] == ["Metric.forward", "compute"]
     assert found.called_back == "metric"
+
+
+def test_the_owner_s_functions_that_led_to_a_line_are_told_nearest_first():
+    decode = "own:train.py:45:validate own:decoder.py:34:search own:decoder.py:30:search.<locals>.<listcomp> own:decoder.py:14:summed"
+    rows = [(f"{MAIN} {decode}", "Eval", 3), ("own:decoder.py:50:main own:decoder.py:14:summed", "Eval", 1)]
+    found = at(sites(rows), "decoder.py", 14)
+    assert [f"{place.line} {place.function}" for place in found.callers] == [
+        "30 search.<locals>.<listcomp>",
+        "45 validate",
+        "40 main",
+    ]
+    assert sites_in_words.callers(found) == "called at decoder.py:30 in search.<listcomp>, train.py:45 in validate"
+
+
+def test_callers_that_lead_to_less_than_half_of_a_line_are_not_told():
+    rows = [(f"own:train.py:{line}:one{line} own:model.py:14:apply", "Fwd", 2) for line in (5, 6, 7)]
+    assert at(sites(rows), "model.py", 14).callers == ()
+
+
+def test_the_script_itself_is_no_caller_worth_telling():
+    assert sites_in_words.callers(at(sites([("own:train.py:9:<module> own:model.py:14:apply", "Fwd", 2)]), "model.py", 14)) == ""
 
 
 def test_the_way_down_ends_where_the_time_no_longer_goes_one_way():

@@ -10,6 +10,7 @@ from trainflash.schema import Site, SiteOperator
 CALLED_BACK = {"hook": "a hook", "metric": "a metric", "tracker": "a tracker or profiler", "engine": "called beside the nodes of the graph"}
 WORKERS = "workers"
 WORKERS_NOTE = f"{WORKERS}: share of the workers' own time"
+_CALLERS = 2
 _TELLING = 0.25  # an operator that takes less of its line's time says nothing about it
 
 
@@ -54,10 +55,16 @@ def operator(site: Site) -> str:
     return f"{first.name}{calls}: {figures.ms(_ms(first))} a step{least}"
 
 
+def callers(site: Site) -> str:
+    """The owner's lines that led to it, nearest first: `called at train.py:45 in validate`; "" where only the script itself did."""
+    told = [each for each in site.callers[:_CALLERS] if not each.function.startswith("<") and each != site.under]
+    return f"called at {', '.join(f'{each} in {function(each.function)}' for each in told)}" if told else ""
+
+
 def below(site: Site) -> list[str]:
-    """All that is said of a site beneath its line: `a metric: Metric.forward (torchmetrics/metric.py:315)`, then its operator."""
+    """All that is said of a site beneath its line: `a metric: Metric.forward (torchmetrics/metric.py:315)`, its operator, its callers."""
     called = ": ".join(each for each in (manner(site), hottest(site)) if each)
-    return [each for each in (called, operator(site)) if each]
+    return [each for each in (called, operator(site), callers(site)) if each]
 
 
 def briefly(sites: Sequence[Site]) -> str:

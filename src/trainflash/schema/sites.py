@@ -54,6 +54,7 @@ class Site:
     beside: float = 0.0  # of `forward`: outside of modules, as a loss or the choice of pairs for it
     under: Location | None = None  # the owner's line that runs the loop, where `location` is a library's
     path: tuple[Location, ...] = ()  # below `location`, down to the hottest library function
+    callers: tuple[Location, ...] = ()  # the owner's lines in other functions that led to most of it, nearest first
     called_back: str = (
         ""  # what it is inside forward, backward or step: "hook", "metric", "tracker", "engine" (what autograd calls beside nodes)
     )

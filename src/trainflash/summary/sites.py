@@ -23,6 +23,7 @@ from trainflash.trace import RankTrace, Trace
 
 MOST_SITES = 60
 LEAST_SHARE = 0.002  # own: two thousandths of the time explain nothing
+MOST_CALLERS = 3
 RARE = 0.05  # own: what was seen in so few of the steps comes now and then
 LONG_NS = 100_000_000  # own: five samples in one step are no chance
 ENGINE = "engine"
@@ -39,6 +40,7 @@ class _Place:
     backward_ns: int = 0
     steps: Counter = field(default_factory=Counter)  # ns by step
     called_back: Counter = field(default_factory=Counter)
+    callers: Counter = field(default_factory=Counter)
     beside_ns: int = 0
     under: Location | None = None
 
@@ -114,6 +116,7 @@ def _placed(stacks: Iterable[Weighed], loops: frozenset[Location], calls: Calls,
         if place is None:
             place = places[key] = _Place(Node(frame), under=under)
         place.tree.add(each.stack[at + 1 :], int(each.ns))
+        place.callers[_callers(each.stack, at)] += int(each.ns)
         place.steps[each.step] += int(each.ns)
         kind = ENGINE if each.beside else kind_of(each.stack, each.phase == NETWORK, each.backward)
         place.called_back[kind] += int(each.ns)
@@ -126,11 +129,27 @@ def _placed(stacks: Iterable[Weighed], loops: frozenset[Location], calls: Calls,
     return places
 
 
+def _callers(stack: Stack, at: int) -> tuple[Location, ...]:
+    """The owner's nearest lines above a frame, each of another function than the one below it; a comprehension is its function's."""
+    found: list[Location] = []
+    below = _named(stack[at].location)
+    for frame in reversed(stack[:at]):
+        if frame.kind == "own" and _named(frame.location) != below:
+            found.append(frame.location)
+            below = _named(frame.location)
+    return tuple(found[:MOST_CALLERS])
+
+
+def _named(place: Location) -> tuple[str, str]:
+    return place.file, place.function.partition(".<locals>.<")[0]
+
+
 def _site(
     key: tuple[str, Location], place: _Place, whole: int, role: str, run: dict[tuple[str, Location], float], seen: int, thirds: list
 ) -> Site:
     phase, location = key
     ns = place.tree.ns
+    callers, led = place.callers.most_common(1)[0] if place.callers else ((), 0)
     kind, most = place.called_back.most_common(1)[0] if place.called_back else ("", 0)
     return Site(
         role=role,  # type: ignore[arg-type]
@@ -144,6 +163,7 @@ def _site(
         beside=place.beside_ns / whole,
         under=place.under,
         path=tuple(frame.location for frame in place.tree.way_down()),
+        callers=callers if led >= 0.5 * ns else (),
         called_back=kind if most >= 0.5 * ns else "",
         often=_often(phase, place.steps, seen),
         early_ms=_in_step(place.steps, thirds[0]) if thirds else None,
@@ -191,6 +211,7 @@ def _of_workers(trace: Trace, rank: RankTrace, part: Steady) -> list[Site]:
             key = "Data", stack[at].location
             place = places.setdefault(key, _Place(Node(stack[at]), under=under))
             place.tree.add(stack[at + 1 :], int(samples.weight_ns[index]))
+            place.callers[_callers(stack, at)] += int(samples.weight_ns[index])
     return [_site(key, place, whole, "worker", {}, 0, []) for key, place in places.items()] if whole else []
 
 
