@@ -273,3 +273,9 @@ def test_a_program_of_jax_is_told_of_jit_and_its_runtime_is_no_unknown_code():
 def test_start_up_is_left_out_with_the_recorder_s_own_means(source, word):
     events = [call("cudaLaunchKernel", 0, 60_000, 1), work("gemm", 60_010, 100, 1)]
     assert word in told([*launched("gemm", -20, -10, 3, 9), *events], source=source)[0]["startup"].suggestions[0]
+
+
+@pytest.mark.parametrize(("operator", "finding"), [("gloo:recv", "communication"), ("aten::conv2d", "compute")])
+def test_what_takes_most_of_a_host_without_a_device_is_told_as_what_it_is(operator, finding):
+    found, _, _ = told([host(operator, 0, 900), host("aten::add", 900, 50)])
+    assert list(found) == [finding]

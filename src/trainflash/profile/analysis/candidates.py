@@ -635,10 +635,13 @@ def _healthy(case: _Case) -> Iterator[OptimizationCandidate]:
         )  # fmt: skip
     elif not summary.devices and summary.host_ops and (summary.host_ops[0].share_of_total or 0.0) >= case.limits.function:
         first = summary.host_ops[0]
+        exchanges = words.is_collective_call(first.name)
+        tries = "send fewer bytes, or less often; between devices their own library is faster (backend nccl)"
         yield _candidate(
             "costliest_operator", f"{first.name} takes the most of the operators' time on the host",
-            "No device work is recorded: the trace tells where operators of the host take their time.", "compute", (),
-            None, ["trainflash diagnose holds operators against what this machine needs for them at least"],
+            "No device work is recorded: the trace tells where operators of the host take their time.",
+            "communication" if exchanges else "compute", (), None,
+            [tries if exchanges else "trainflash diagnose holds operators against what this machine needs for them at least"],
             [Evidence("of the operators' time", first.share_of_total or 0.0, "share"), Evidence("calls", first.count)],
         )  # fmt: skip
 
