@@ -105,9 +105,12 @@ def _claimed(found: list[_Slow], limits: Thresholds) -> Claim:
         rows.append(milliseconds("what its bytes and FLOPs need on this machine at least", operator.floor_ms))
     if form is not None:
         rows += [Evidence("form", form.name), Evidence("faster", form.instead)]
-    if len(found) > 1:
-        others = (f"{each.site.location} ({shown(each.share)})" for each in found if each is not first)
-        rows.append(Evidence("in other places too", ", ".join(others)))
+    others: dict[Location, float] = {}
+    for each in found:
+        if each.site.location != first.site.location:
+            others[each.site.location] = others.get(each.site.location, 0.0) + each.share
+    if others:
+        rows.append(Evidence("in other places too", ", ".join(f"{place} ({shown(part)})" for place, part in others.items())))
     times = f", {first.times:.0f} times what its bytes and FLOPs need" if first.times is not None else ""
     names = " and ".join(dict.fromkeys(each.operator.name for each in sorted(found, key=lambda each: -each.share)[:2]))
     return claim(
