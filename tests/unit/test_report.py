@@ -406,3 +406,14 @@ def test_the_ledger_is_the_same_in_every_medium():
         for word in ("What each source earned and cost", "2 of 3 attempts", "0.25", "36 min", "20 min", "1.50×", "2.00×", "10.0", "never"):
             assert word in medium, (word, medium)
     assert "not told" in report.markdown(replace(scenarios.TUNED, ledger=(replace(lines[1], cost_usd=None),)))
+    narrow = _print(report.tune_result(shown), 80)
+    assert all(f"\n {source} " in narrow for source in ("settings", "author", "by hand")), "a name is never broken"
+
+
+def test_lines_of_a_diff_stay_whole_in_a_file():
+    line = "-" + " one_word" * 20
+    text = f"--- a/x.py\n+++ b/x.py\n@@ -1 +0,0 @@\n{line}\n"
+    out = StringIO()
+    Console(file=out, width=60).print(report.diff(text), crop=False)
+    assert f"\n{line}\n" in out.getvalue()
+    assert f"\n{line}\n" not in _print(report.diff(text), 60, colour=True), "a terminal breaks them"

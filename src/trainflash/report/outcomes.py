@@ -104,6 +104,7 @@ def tune_result(view: TuneView) -> RenderableType:
 
 def _ledger(lines: Sequence[Earned]) -> RenderableType:
     made = table(*ledger.HEAD, right=ledger.HEAD[1:], title=ledger.TITLE)
+    made.columns[0].no_wrap, made.columns[-1].no_wrap = True, False  # where it is narrow, the last heading breaks
     for row in ledger.rows(lines):
         made.add_row(*row)
     return explained(made)

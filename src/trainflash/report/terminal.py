@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.syntax import Syntax
@@ -53,11 +54,22 @@ def diagnosis(found: Diagnosis) -> RenderableType:
 
 
 def diff(text: str) -> RenderableType:
-    """A unified diff in colours; hidden characters are made visible, and object names are cut to what a reader can use."""
-    if not text.strip():
-        return Text("No difference.")
-    short = _OBJECT_NAMES.sub(r"index \1..\2", figures.visible(text))
-    return Syntax(short, "diff", theme="ansi_dark", background_color="default", word_wrap=True)
+    """A unified diff in colours; hidden characters are made visible, and object names are cut to what a reader can use.
+
+    Lines are broken for people alone: in a file or a pipe they stay as they are.
+    """
+    return _Diff(_OBJECT_NAMES.sub(r"index \1..\2", figures.visible(text))) if text.strip() else Text("No difference.")
+
+
+@dataclass(frozen=True)
+class _Diff:
+    text: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if console.is_terminal:
+            yield Syntax(self.text, "diff", theme="ansi_dark", background_color="default", word_wrap=True)
+        else:
+            yield Text(self.text.rstrip("\n"), no_wrap=True, overflow="ignore")
 
 
 def error(bad: Failure) -> RenderableType:
