@@ -33,7 +33,20 @@ BRIEF = Brief(
     try_with="trainflash optimize try --patch FILE -- CMD",
     tried=("memoize_function: not pure",),
     read_rarely=("`rank` is read rarely",),
-    sites=(Site("main", "Fwd", Location("train.py", 16), 0.6, 0.5, 0.6, operators=(OPERATOR,), early_ms=1.0, late_ms=9.0),),
+    sites=(
+        Site(
+            "main",
+            "Fwd",
+            Location("train.py", 16),
+            0.6,
+            0.5,
+            0.6,
+            operators=(OPERATOR,),
+            early_ms=1.0,
+            late_ms=9.0,
+            callers=(Location("fit.py", 70, "fit"),),
+        ),
+    ),
     patterns=(Quoted("rows", "all rows at once", "a loop", "a = [x for x in xs]", "a = xs + 1", "the same sums", ("memory",)),),
     calls=(Excerpt(Location("loop.py", 3), "> 3  spread(x)"),),
     agreed=("numerics", "order"),
@@ -51,7 +64,7 @@ def test_all_of_a_brief_stands_on_its_page():
     ]  # fmt: skip
     for part in (
         "loss: update 3: 0.5 instead of 0.25", "+b", "60.0 % of the steady wall time, phase Fwd", "2.50× faster", "a replay without it",
-        "float32[128, 8] on cpu with gradient", "float32[128, 8] strided", "argument 1=2", "128 calls a step", "in the last", "loop.py:3",
+        "float32[128, 8] on cpu with gradient", "float32[128, 8] strided", "argument 1=2", "128 calls a step", "in the last", "loop.py:3", "called by `fit` (fit.py:70)",
         "these changes in kind: order. Other rounding, within", "memoize_function: not pure", "a = xs + 1", "- memory",
         "An answer is a small edit.",
     ):  # fmt: skip

@@ -66,6 +66,8 @@ def _figures(told: Brief) -> Iterator[str]:
 def _site(site: Site) -> Iterator[str]:
     manner = f", {sites.manner(site)}" if site.called_back else ""
     yield f"- {figures.percent(site.share)}{sites.of_the_workers(site)}, {sites.phase(site)}: `{sites.place(site)}`{manner}, {_often(site)}"
+    if site.callers:
+        yield f"  - called by {', '.join(f'`{sites.function(each.function)}` ({each})' for each in site.callers)}"
     if site.path:
         yield f"  - calls {' → '.join(f'`{sites.function(each.function)}` ({each})' for each in site.path)}"
     if site.early_ms is not None and site.late_ms is not None:
