@@ -64,7 +64,8 @@ def test_all_of_a_brief_stands_on_its_page():
     ]  # fmt: skip
     for part in (
         "loss: update 3: 0.5 instead of 0.25", "+b", "60.0 % of the steady wall time, phase Fwd", "2.50× faster", "a replay without it",
-        "float32[128, 8] on cpu with gradient", "float32[128, 8] strided", "argument 1=2", "128 calls a step", "in the last", "loop.py:3", "called by `fit` (fit.py:70)",
+        "float32[128, 8] on cpu with gradient", "float32[128, 8] strided", "argument 1=2", "128 calls a step", "in the last", "loop.py:3",
+        "called by `fit` (fit.py:70)",
         "these changes in kind: order. Other rounding, within", "memoize_function: not pure", "a = xs + 1", "- memory",
         "An answer is a small edit.",
     ):  # fmt: skip
