@@ -47,6 +47,7 @@ TOGETHER_MARGIN = 1.2  # what the verdict on all together may cost beyond the de
 MOST_OF_THE_REST = 0.6
 # Of the budget, for judging what an author writes: without it the search before it would use all of it, however little it still finds.
 AUTHOR_PART = 0.4
+OVERRUN = 0.8  # of what was kept back for the author, that has to be left: an experiment before may have taken a little more than its share
 FAILURES_IN_A_ROW = 2  # the owner's own program failed so often: no experiment can tell anything
 
 
@@ -261,7 +262,7 @@ class _Loop:
         """Where settings and transforms are at their end: one more attempt of the author, and its patch judged; False: there is none."""
         if self.writing is None or self.plan is None or diagnosis.abstained or self.failures or ending == "healthy":
             return False
-        if self._left() - self._kept_back() < min(ordering.price(self.session).least_s, AUTHOR_PART * self.budget_s):
+        if self._left() - self._kept_back() < min(ordering.price(self.session).least_s, OVERRUN * AUTHOR_PART * self.budget_s):
             self.writing.ended = self.writing.ended or f"the budget of {self.budget_s:.0f} s leaves no time to judge what an author writes"
             return False
         began = self.clock()
