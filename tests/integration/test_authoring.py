@@ -9,6 +9,7 @@ import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from search_stage import COMMAND, SAME, Stage, project, read
@@ -229,6 +230,16 @@ def test_a_part_of_the_budget_is_kept_for_what_the_author_writes(found, stage, t
     loop = searching._Loop(found, COMMAND, Demands(budget_s=1000.0), 1000.0, lambda: 0.0, script(tmp_path, "true"), author.Limits())
     loop.reserved_s = searching.AUTHOR_PART * 1000.0
     assert loop._share(several=False).budget_s == pytest.approx((1 - searching.AUTHOR_PART) * 1000.0)
+
+
+@pytest.mark.parametrize(("spent_s", "asked"), [(650.0, 1), (700.0, 0)])
+def test_a_search_that_overran_its_share_a_little_leaves_the_author_a_turn(found, stage, no_knobs, tmp_path, monkeypatch, spent_s, asked):
+    loop = searching._Loop(found, COMMAND, Demands(budget_s=1000.0), 1000.0, lambda: 0.0, script(tmp_path, "true"), author.Limits())
+    loop.plan, loop.clock, turns = SimpleNamespace(), lambda: spent_s, []
+    monkeypatch.setattr(loop.writing, "next", lambda *_: turns.append(1))
+    monkeypatch.setattr(searching.ordering, "price", lambda _: SimpleNamespace(least_s=900.0))
+    assert loop._written(stage.diagnose(found, COMMAND)[0], "needs a person") is False
+    assert len(turns) == asked and bool(loop.writing.ended) == (not asked)
 
 
 def test_the_brief_of_the_largest_open_cost_is_the_one_that_authors_get(found, stage, no_knobs):
