@@ -60,6 +60,7 @@ KEPT = """total = 0
             letters = torch.cat([letters, self.head(total / n).argmax(-1)], 1)
         return letters"""
 FORGETFUL = KEPT.replace("total = total + ", "total = n * ")
+STALE = "(last := errors(model, words) if step % 30 else last)"
 COMMAND = Command((sys.executable, "train.py"))
 
 
@@ -85,6 +86,7 @@ def test_words_that_are_spelled_with_a_cache_are_the_same_evaluation(tmp_path):
         pytest.param(PROGRAM.replace("SPELL", FORGETFUL), id="other letters"),
         pytest.param(PROGRAM.replace("SPELL", KEPT).replace("errors(model, words)", "errors(model, words[:32])"), id="half of the words"),
         pytest.param(PROGRAM.replace("SPELL", KEPT).replace("% 15", "% 30"), id="every other evaluation"),
+        pytest.param(PROGRAM.replace("SPELL", KEPT).replace("errors(model, words)", STALE), id="an old evaluation told again"),
         pytest.param(
             PROGRAM.replace("SPELL", KEPT).replace('errors %.4f mean letter %.4f" % errors(model, words)', '"'), id="nothing is told"
         ),

@@ -25,6 +25,7 @@ CHECK, VOUCHED = "printed values", "evaluated figures"
 EVALUATIONS = "nudged-evaluations"  # a run of the baseline
 EXPLAINED = frozenset({"evaluation", "cadence"})  # changes in kind that figures can explain
 _LEAST_FIGURES = 2  # own: a single accuracy may be the same by chance
+_ROUNDED = 1e-5  # relative, of figures of the same weights; a late training moves its figures by less than `_LIMIT` between evaluations
 _MOST_BYTES = 32 << 20
 _LEAST_DIGITS = 3
 _LIMIT = 1e-3  # relative: what rounding makes of a mean is far less
@@ -116,11 +117,11 @@ def _telling(words: str) -> list[int]:
     ]
 
 
-def _differ(old: str, new: str) -> bool:
+def _differ(old: str, new: str, limit: float = _LIMIT) -> bool:
     if old == new or not all(set(text) & set(".eE") and _digits(text) >= _LEAST_DIGITS for text in (old, new)):
         return False
     a, b = float(old), float(new)
-    return math.isfinite(a - b) and abs(a - b) > max(_LIMIT * max(abs(a), abs(b)), _PLACES * max(_place(old), _place(new)))
+    return math.isfinite(a - b) and abs(a - b) > max(limit * max(abs(a), abs(b)), _PLACES * max(_place(old), _place(new)))
 
 
 def _digits(text: str) -> int:
@@ -174,7 +175,7 @@ def vouched(found: Fidelity, old: Run, new: Run, control: Run, *, whole: bool) -
                 continue
             answers = theirs.get(words, [])
             fewer = len(answers) != len(ours[words]) if whole else len(answers) < len(ours[words])
-            if fewer or any(_differ(a[place], b[place]) for a, b in zip(ours[words], answers, strict=False)):
+            if fewer or any(_differ(a[place], b[place], _ROUNDED) for a, b in zip(ours[words], answers, strict=False)):
                 return found
             numbers.update(figures)
             shown = shown or words.split("#")[place].strip()
