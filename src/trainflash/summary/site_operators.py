@@ -108,7 +108,7 @@ def _operators(site: Site, asked: dict[str, _Calls], steps: int, each: float, pe
                 given=costliest.given if costliest is not None else (),
                 made=costliest.made if costliest is not None else (),
                 arguments=costliest.arguments if costliest is not None else (),
-                floor_ms=None if floor is None else floor / steps,
+                floor_ms=None if floor is None or floor * NS_PER_MS > calls.ns + calls.backward_ns else floor / steps,  # else it is refuted
                 alone_ms=None if calls.alone_ns is None else calls.alone_ns / steps / NS_PER_MS,
                 channels_last_saves=calls.channels_last_saves,
             )
