@@ -80,6 +80,21 @@ def test_settings_first_then_the_author_and_what_it_wrote_is_judged_and_kept(fou
     assert came_to.combined.verdict == "accept"
 
 
+@pytest.mark.parametrize(("budget_s", "first"), [(300.0, "author"), (3600.0, "fused")])
+def test_where_time_is_short_the_author_goes_before_a_setting_that_saves_far_less(found, stage, tmp_path, monkeypatch, budget_s, first):
+    whole = stage.plan
+
+    def fused_alone(*given, **options):
+        candidates, refused, briefs = whole(*given, **options)
+        return tuple(each for each in candidates if each.knob == "fused"), refused, briefs
+
+    monkeypatch.setattr("trainflash.workflow.optimizing.knobs.plan", fused_alone)
+    writer = script(tmp_path, setting("cache", 1))
+    came_to = searching.auto(found, COMMAND, Demands(budget_s=budget_s), budget_s=budget_s, writer=writer, limits=LIMITS)
+    assert next(one.knob for one in came_to.experiments) == first
+    assert "author" in [one.knob for one in came_to.experiments]
+
+
 def asked_twice(found, tmp_path):
     """A search whose author first answers cache = 7, and cache = 1 once it is told of the refusal; with the brief that told it."""
     text = f"if grep -q 'last answer was refused' \"$1\"; then {setting('cache', 1)}; else {setting('cache', 7)}; fi"

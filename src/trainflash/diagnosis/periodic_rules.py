@@ -29,7 +29,7 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         return writing
     knobs: tuple[str, ...] = ()
     train = signals.loader
-    rows = _periodic_evidence(share, activity, limits)
+    rows = _periodic_evidence(share, activity, signals, limits)
     if activity is not None:
         if activity.grad_enabled:
             rows.append(Evidence("gradients recorded", "yes"))
@@ -152,7 +152,7 @@ def checkpoint(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     share, activity = signals.share("Ckpt"), signals.activity("Ckpt")
     if share is None or share < limits.listed:
         return ()
-    rows = _periodic_evidence(share, activity, limits)
+    rows = _periodic_evidence(share, activity, signals, limits)
     if activity is not None and activity.bytes is not None:
         rows.append(megabytes("size per checkpoint", activity.bytes))
         if activity.mean_ms > 0:
@@ -177,7 +177,7 @@ def logging(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     share, activity = signals.share("Log"), signals.activity("Log")
     if share is None or share < limits.listed:
         return ()
-    rows = _periodic_evidence(share, activity, limits)
+    rows = _periodic_evidence(share, activity, signals, limits)
     waits = [sync for sync in signals.syncs if sync.phase == "Log"]
     if waits:
         rows.append(percent(f"of it reading tensors ({waits[0].calls})", min(1.0, sum(sync.share for sync in waits) / share)))
@@ -336,10 +336,11 @@ def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     )
 
 
-def _periodic_evidence(share: float, activity: Activity | None, limits: Thresholds) -> list[Evidence]:
+def _periodic_evidence(share: float, activity: Activity | None, signals: Signals, limits: Thresholds) -> list[Evidence]:
     rows = [percent("share of wall time", share)]
     if activity is not None:
-        rows += [count("times in the whole run", activity.count), milliseconds("mean each", activity.mean_ms)]
+        watched = "times while it was watched" if signals.summary.stopped else "times in the whole run"
+        rows += [count(watched, activity.count), milliseconds("mean each", activity.mean_ms)]
         if activity.every_steps is not None:
             rows.append(count("every", activity.every_steps, "steps"))
     rarer = bound(share * (1 - 1 / limits.rarer)).speedup

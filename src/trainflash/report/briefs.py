@@ -29,6 +29,7 @@ def _parts(told: Brief) -> Iterator[str]:
         yield f"## Your last answer was refused\n\n{told.refused}"
         yield _fenced(told.refused_diff, "diff")
         yield "It was taken back: the source is as it was before it. Answer again, otherwise."
+    yield f"It is run by `{told.command}`." if told.command else ""
     yield f"## What costs time\n\n{told.summary}"
     yield "\n".join(_figures(told))
     if told.sites:

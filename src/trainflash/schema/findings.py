@@ -181,6 +181,7 @@ class Brief:
     refused: str = ""  # why the last answer to this brief was refused: the check, the update, the line
     refused_diff: str = ""  # that answer
     answer: str = ""  # what an answer may be
+    command: str = ""  # how the program is run, as a person types it, without secrets
 
 
 @dataclass(frozen=True)

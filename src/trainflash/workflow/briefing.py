@@ -12,7 +12,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs import briefs
 from trainflash.knobs.project import Project
 from trainflash.schema import Brief, Command, Diagnosis, Finding, Location, Plan, Verdict, as_changed, dump_json
-from trainflash.workflow import diagnosing, moving, optimizing, ordering
+from trainflash.workflow import diagnosing, inputs, moving, optimizing, ordering
 from trainflash.workflow.session import Session
 
 LEAST_SITE = 0.15  # of the step: a line that no finding speaks of is worth a patch from here on, as a line is a headline in a diagnosis
@@ -57,7 +57,16 @@ def whole(
         refused_diff=redact.text(refused_diff),
     )
     calls = tuple(replace(each, code=redact.text(each.code)) for each in made.calls)
-    return replace(made, code=redact.text(made.code), calls=calls, tried=tuple(map(redact.text, made.tried)), answer=SAID)
+    typed = inputs.shown(project.command)
+    return replace(
+        made,
+        code=redact.text(made.code),
+        calls=calls,
+        tried=tuple(map(redact.text, made.tried)),
+        answer=SAID,
+        command=typed,
+        try_with=made.try_with.replace("-- CMD", f"-- {typed}"),
+    )
 
 
 def _patches(session: Session, finding: Finding) -> Iterator[str]:

@@ -47,6 +47,7 @@ TOGETHER_MARGIN = 1.2  # what the verdict on all together may cost beyond the de
 MOST_OF_THE_REST = 0.6
 # Of the budget, for judging what an author writes: without it the search before it would use all of it, however little it still finds.
 AUTHOR_PART = 0.4
+FAR_MORE = 2.0  # own: times the saving, from which on an author's patch is worth its money before a setting
 OVERRUN = 0.8  # of what was kept back for the author, that has to be left: an experiment before may have taken a little more than its share
 FAILURES_IN_A_ROW = 2  # the owner's own program failed so often: no experiment can tell anything
 
@@ -164,6 +165,10 @@ class _Loop:
                 self._save(gone_on_with=(*self.search.gone_on_with, again.n))
                 self._measure(again, replace(self._share(several=False), take_up=True, ask=True))
                 continue
+            if self._author_first(diagnosis, choice):
+                self.reserved_s = 0.0
+                if self._written(diagnosis, ""):
+                    continue
             share = self._share(several=len(choice.open) > 1)
             self._measure(self._made(choice.open[0], share), share)
         combined = self._together()
@@ -258,7 +263,18 @@ class _Loop:
         untimed = [one for one in here if one.decision == "needs_agreement" and one.verdict.speedup is None]
         return max(promising, key=lambda one: one.verdict.gain, default=next(iter(untimed), None))
 
-    def _written(self, diagnosis: Diagnosis, ending: Ending) -> bool:
+    def _author_first(self, diagnosis: Diagnosis, choice: Choice) -> bool:
+        """Whether the time does not suffice for the next candidate and the author, and no candidate answers what costs far more than it."""
+        first = choice.open[0]
+        if self.writing is None or self.writing.ended or not self.writing.may_go_on() or first.worth is None:
+            return False
+        if self._left() - self._kept_back() >= (1 + TOGETHER_MARGIN) * first.worth.cost_s:
+            return False
+        answered = {each.finding for each in choice.open}
+        larger = [ordering.saved_share(each) for each in diagnosis.findings if each.kind not in answered]
+        return max(larger, default=0.0) >= FAR_MORE * first.worth.saved_share
+
+    def _written(self, diagnosis: Diagnosis, ending: str) -> bool:
         """Where settings and transforms are at their end: one more attempt of the author, and its patch judged; False: there is none."""
         if self.writing is None or self.plan is None or diagnosis.abstained or self.failures or ending == "healthy":
             return False
