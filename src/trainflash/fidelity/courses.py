@@ -80,6 +80,18 @@ def course(pair: Pair, kind: str) -> Course | None:
     return Course(begin, tuple(_distances(both, kind, begin)))
 
 
+def another_gradient(pair: Pair) -> float | None:
+    """How far the first gradient is from the baseline's where the first loss is the same to the bit; None: as near as rounding takes it.
+
+    A way back that was cut moves no loss: the loss falls by less later on, which rounding may hide.
+    """
+    own = course(pair, "gradient")
+    if own is None or own.begin or not own.far or not pair.length:
+        return None
+    old, new = pair.baseline.updates[0], pair.candidate.updates[0]
+    return own.far[0] if old.losses and old.losses == new.losses and own.far[0] > _ALIKE else None
+
+
 def agrees(pair: Pair, noise: Mapping[str, Sequence[Course]], nudges: float, *, most: int | None = None) -> bool:
     """Whether every update had the gradient, and made the step, of the baseline but for rounding and its drift; False: not recorded.
 

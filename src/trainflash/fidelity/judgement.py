@@ -293,6 +293,12 @@ def bitwise(baseline: Record, candidate: Record) -> bool:
     return bool(pairs) and all(pair.bitwise for pair in pairs or ())
 
 
+def another_gradient(baseline: Record, candidate: Record) -> float | None:
+    """How far the first gradient of any process is from the baseline's, though its loss is the same to the bit; see `courses`."""
+    found = [courses.another_gradient(pair) for pair in _pairs(baseline, candidate) or ()]
+    return max((far for far in found if far is not None), default=None)
+
+
 def lacks_an_epoch(baseline: Record, candidate: Record, agreed: frozenset[str] = frozenset()) -> bool:
     """Whether only what comes behind an epoch's end, which was not seen, can tell what a change in how batches are made does."""
     pairs = _pairs(baseline, candidate, agreed) or ()

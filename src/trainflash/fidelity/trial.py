@@ -170,11 +170,39 @@ class _Trial:
         """What further runs say of a first comparison; and after how many updates changed lines ran that had not in it, 0: none did."""
         found = self._evaluated(found, sides, kept)
         found = self._beyond_noise(found, sides, kept) if found.verdict != "same" else found
+        found = self._way_back(found, sides, kept)
         found = self._written(found, sides, kept)
         found = self._printed(found, sides, kept) if found.verdict == "same" else found
         if found.verdict in {"same", "close"} and not any(stream.seeded in {True, None} for stream in sides.baseline.record.trained):
             found = self._under_another_seed(found, sides, kept)
         return self._resumed(found, sides)
+
+    def _way_back(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
+        """The same first loss with another gradient, where only rounding is said to have changed: is it so at another point as well?
+
+        Rounding that meets a kink turns a gradient once; where a part of the loss lost its gradient it is another one wherever one looks.
+        """
+        if found.verdict != "close" or set(found.changed) - {"numerics"}:
+            return found
+        far = judgement.another_gradient(sides.baseline.record, sides.candidate.record)
+        known = self._runs(("nudged",), sides, kept).get("nudged") if far is not None else None
+        if known is None:
+            return found
+        new = self.starter.start("nudged", "candidate", self.candidate, self.directory, environment=_ENVIRONMENT["nudged"])
+        try:
+            self.starter.reach([new], 1, self._deadline(sides.baseline.seconds))
+            again = judgement.another_gradient(known.record, new.record)
+        finally:
+            new.end()
+        if again is None:
+            return found
+        evidence = (
+            f"the first loss is the same to the bit and has another gradient, relative distance {far:.2g}; so it is where the weights are "
+            f"moved by a unit in the last place, {again:.2g}"
+        )
+        check = Check("first gradient", False, evidence)
+        reasons = (f"{check.name}: {evidence}",)
+        return replace(found, verdict="changed", changed=("gradients",), checks=(*found.checks, check), reasons=reasons)
 
     def _evaluated(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
         """Where evaluations alone are made in another way: what the program makes of them decides."""
