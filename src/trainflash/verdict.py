@@ -66,7 +66,7 @@ def agreed_to(judged: Verdict | None) -> frozenset[str]:
     """The changes in kind that an accepted verdict rests on: the owner has agreed to them."""
     if judged is None or judged.verdict != "accept" or judged.fidelity is None:
         return frozenset()
-    return _changes(judged.fidelity)
+    return _changes(judged.fidelity) | _unjudged(judged.fidelity)
 
 
 def _changes(fidelity: Fidelity) -> frozenset[str]:
@@ -80,9 +80,10 @@ def lacking(fidelity: Fidelity | None, allowed: frozenset[str] = frozenset()) ->
     `fidelity` is to be one that was compared as if they were given. Rounding is no such change: it is refused only where the owner asks for
     every bit.
     """
-    if fidelity is None or fidelity.verdict != "changed":
+    if fidelity is None or fidelity.verdict == "inconclusive":
         return frozenset()
-    lacks = frozenset(fidelity.changed) & AGREEABLE - allowed
+    changed = frozenset(fidelity.changed) if fidelity.verdict == "changed" else frozenset()
+    lacks = (changed & AGREEABLE | _unjudged(fidelity)) - allowed
     return lacks if lacks and may_be_timed(fidelity, allowed=allowed | lacks) else frozenset()
 
 
@@ -93,7 +94,7 @@ def waits_for(judged: Verdict | None, *, allowed: frozenset[str] = frozenset()) 
     untimed = judged.verdict == "reject" and judged.speedup is None
     if judged.verdict != "needs_agreement" and not untimed:
         return frozenset()
-    missing = _changes(judged.fidelity) - allowed
+    missing = (_changes(judged.fidelity) | _unjudged(judged.fidelity)) - allowed
     return missing if may_be_timed(judged.fidelity, allowed=allowed | missing) else frozenset()
 
 
@@ -130,6 +131,11 @@ def _of_speed(speed: SpeedVerdict | None, fidelity: Fidelity | None) -> tuple[bo
 def _never_ran(fidelity: Fidelity | None) -> list[str]:
     """Changed lines that the compared updates did not come to, such as those of an evaluation that comes later."""
     return [] if fidelity is None else [name for name in fidelity.not_seen if name not in OCCASIONS]
+
+
+def _unjudged(fidelity: Fidelity) -> frozenset[str]:
+    """`unseen`, where a part of the change never ran in what was compared: no comparison speaks for it."""
+    return frozenset({"unseen"} if _never_ran(fidelity) else ())
 
 
 def _tails(speed: SpeedVerdict) -> list[tuple[str, float, float]]:

@@ -15,6 +15,7 @@ from trainflash.fidelity.attempt import Bounds, Starter
 from trainflash.fidelity.record import Record, read
 from trainflash.fidelity.reuse import Run
 from trainflash.schema import Command, Fidelity, Sandbox
+from trainflash.verdict import lacking
 
 PROGRAM = """
 import torch
@@ -71,7 +72,9 @@ def check(made: Sandbox, place: Path, **options) -> Fidelity:
 
 
 def named(found: Fidelity) -> list[str]:
-    return [entry for entry in found.not_seen if ".py" in entry]
+    """Lines that never ran: in what was compared, or in the whole of a program that sets its seed."""
+    whole = [note.partition(": ")[2].split(", ") for note in found.notes if note.startswith(unrun._NOT_OF_IT)]
+    return [entry for entry in found.not_seen if ".py" in entry] + [entry for entries in whole for entry in entries]
 
 
 IN_LOOP = (
@@ -155,6 +158,7 @@ def test_low_losses_that_are_skipped_only_below_what_was_reached(tmp_path):
     subprocess.run(["git", "-C", str(sandbox.project_in(box, "candidate")), "apply", str(change)], check=True)
     found = fidelity.check(box, COMMAND, COMMAND, tmp_path / "runs")
     assert (found.verdict, named(found)) == ("same", ["train.py:71"]), found.reasons
+    assert lacking(found) == {"unseen"}, "under another seed it would run"
 
 
 EVALUATED_LATE = """

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from trainflash.schema import Check, Command, Experiment, Fidelity, Resources, Speedup, SpeedVerdict, WholeRun
-from trainflash.verdict import judge, lacking, waits_for
+from trainflash.verdict import agreed_to, judge, lacking, waits_for
 
 FASTER = SpeedVerdict("accept", Speedup(1.3, 1.2, 1.4, 4), "1.300 [1.200, 1.400] over 4 starts")
 SAME = Fidelity("same", (), 0.0, 0.0, 1e-3, 40, ("epoch boundary",), (), (Check("loss", True, "40 equal losses"),))
@@ -200,3 +200,13 @@ def test_a_change_of_what_never_ran_is_not_called_slow_for_the_steps_beside_it()
     assert found.verdict == "inconclusive" and "model.py:47-49, model.py:51-58" in found.reasons[0]
     assert judge(even, replace(SAME, not_seen=("evaluation", "checkpoint"))).verdict == "reject"
     assert judge(replace(even, speedup=Speedup(0.9, 0.85, 0.95, 6)), behind).verdict == "reject"
+
+
+@pytest.mark.parametrize("agreed", [False, True])
+def test_changed_lines_that_never_ran_need_an_agreement(agreed):
+    unseen = replace(SAME, not_seen=("schedule", "train.py:24-26"))
+    judged = judge(FASTER, unseen, allowed=frozenset({"unseen"} if agreed else ()))
+    assert (judged.verdict, judged.needs) == (("accept", ()) if agreed else ("needs_agreement", ("unseen",)))
+    assert "train.py:24-26" in " ".join(judged.reasons)
+    assert waits_for(judged) == (frozenset() if agreed else {"unseen"}) and agreed_to(judged) == ({"unseen"} if agreed else frozenset())
+    assert judge(FASTER, replace(unseen, not_seen=("schedule",))).verdict == "accept"

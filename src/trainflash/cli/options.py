@@ -50,7 +50,7 @@ def allow_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "allow",
         metavar="NAMES",
         help="Changes that you agree to by name, comma-separated; what needs one that you did not give is measured, and asked for: "
-        "order, precision, cadence, schedule, batch, shape, coverage, evaluation.",
+        "order, precision, cadence, schedule, batch, shape, coverage, evaluation, unseen (changed lines that never ran).",
     )(exact(function))
 
 

@@ -30,6 +30,7 @@ _QUESTION = "lines.json"
 _MOST = 12  # entries of `not_seen`
 _LONGEST = 100_000  # bytes of a variable in an environment
 _UNTOLD = "which of the changed lines ran could not be told"
+_NOT_OF_IT = "changed lines that never ran in the whole of this command, and that nothing speaks for"
 _NEVER_RAN = (
     "changed lines stand among what was not seen: they never ran, so nothing speaks for them; a longer command, or more budget, would "
     "show what they do"
@@ -108,16 +109,21 @@ def judge(
         run_dir, watched, trouble = _run(starter, command, shelf, sources, question, look)
         if watched is None:
             return replace(found, notes=(*found.notes, f"{_UNTOLD}: {trouble}")), 0
-    return _said(found, sources, watched.seen, [path.stem.partition("-")[2] for path in run_dir.glob("training-*.jsonl")]), watched.later
+    trained = [path.stem.partition("-")[2] for path in run_dir.glob("training-*.jsonl")]
+    settled = record.whole and any(stream.seeded for stream in record.trained)
+    return _said(found, sources, watched.seen, trained, settled=settled), watched.later
 
 
-def _said(found: Fidelity, sources: Sequence[Source], seen: Seen, trained: Sequence[str]) -> Fidelity:
+def _said(found: Fidelity, sources: Sequence[Source], seen: Seen, trained: Sequence[str], *, settled: bool) -> Fidelity:
+    """`settled`: the whole program was seen, and it sets its seed: what never ran is not of this command, and is a note."""
     entries = [entry for source in sources for entry in never_ran(source, seen)]
     if not entries:
         return found
     if seen.unsure or not seen.traced.issuperset(trained):
         return replace(found, notes=(*found.notes, f"{_UNTOLD}: the program traces itself, or a process of it could not be traced"))
     more = (f"{len(entries) - _MOST} more places",) if len(entries) > _MOST else ()
+    if settled:
+        return replace(found, notes=(*found.notes, f"{_NOT_OF_IT}: {', '.join((*entries[:_MOST], *more))}"))
     return replace(found, not_seen=(*found.not_seen, *entries[:_MOST], *more), notes=(*found.notes, _NEVER_RAN))
 
 

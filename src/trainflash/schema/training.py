@@ -26,6 +26,7 @@ KINDS_OF_CHANGE = {
     "mode": "other train or eval mode",
     "evaluation": "other evaluation",
     "checkpoint": "other checkpoints",
+    "unseen": "changed lines that never ran",
     "cadence": "other times of evaluation, checkpoints or logging",
     "loss": "other losses",
     "gradients": "other gradients",

@@ -12,7 +12,7 @@ from trainflash.schema.summaries import PhaseStat
 
 # Changes in kind that an owner may agree to by name. Nobody can agree to fewer updates or samples, another loss, other gradients or
 # weights, targets that do not belong to their samples, a checkpoint that cannot be resumed, or work that is done only while it is watched.
-CONSENTS = ("order", "numerics", "precision", "cadence", "schedule", "batch", "shape", "coverage", "evaluation")
+CONSENTS = ("order", "numerics", "precision", "cadence", "schedule", "batch", "shape", "coverage", "evaluation", "unseen")
 # What comes now and then in a training, and may lie behind the updates that were compared.
 OCCASIONS = ("epoch boundary", "evaluation", "checkpoint", "schedule")
 AGREEABLE = frozenset(CONSENTS) - {"numerics"}  # asked of the owner; rounding is accepted unasked, or every bit is asked for
