@@ -187,7 +187,8 @@ def beside_network(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     ]
     found = sorted(((part, site) for part, site in parts if part > 0), key=lambda each: -each[0])
     share = sum(part for part, _ in found)
-    if share < limits.listed:
+    inside = sum(part for part, site in found if site.location in python)
+    if share < (limits.listed if 2 * inside >= share else limits.dominant):  # a loss does some work beside the network in any program
         return ()
     first = found[0][1]
     rows = [percent("share of wall time", share), Evidence("hottest line", str(first.location))]
