@@ -11,6 +11,7 @@ from trainflash import config
 from trainflash.cli.elsewhere import Submittable
 from trainflash.cli.options import command_argument, json_option, sandbox_or_new_option
 from trainflash.cli.output import Output
+from trainflash.report import figures
 
 
 @click.command(cls=Submittable, short_help="Record a few steps of an unmodified PyTorch program with torch's profiler.")
@@ -71,6 +72,5 @@ def capture(
                 to_the_end=to_the_end,
             )
         progress.finish()
-    traces = "1 trace" if len(made.traces) == 1 else f"{len(made.traces)} traces"
     then = f"next: trainflash profile summarize --profile-dir {shlex.quote(str(made.directory))}"
-    output.answer(capturing.answer(made), str(made.directory), f"{traces}; {then}")
+    output.answer(capturing.answer(made), str(made.directory), f"{figures.count(len(made.traces), 'trace')}; {then}")
